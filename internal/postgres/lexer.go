@@ -242,9 +242,12 @@ func (s Statement) Queries() bool {
 	return false
 }
 
-// PathText replaces #>> in the text of ForDuckDB: an operator that DuckDB's parser accepts but DuckDB
-// does not define.
-const PathText = "|->>"
+// Replacements for #>> and #> in the text of ForDuckDB: operators that DuckDB's parser accepts but
+// DuckDB does not define.
+const (
+	PathText = "|->>"
+	Path     = "|->"
+)
 
 // keywords are words reserved in DuckDB's grammar but not in Postgres'.
 var keywords = []string{"anti", "asof", "at", "by", "generated", "glob", "lambda", "pivot", "positional", "qualify", "semi",
@@ -354,6 +357,9 @@ func (s Statement) ForDuckDB() string {
 		case is(i, "#", ">", ">") && s.Tokens[i].start+2 == s.Tokens[i+2].start:
 			replace(i, i+2, PathText)
 			i += 2
+		case is(i, "#", ">") && s.Tokens[i].end == s.Tokens[i+1].start:
+			replace(i, i+1, Path)
+			i++
 		case is(i, "exists", "(", "select", "from"): // a SELECT without columns
 			replace(i, i+3, "EXISTS (SELECT 1 FROM")
 			i += 3

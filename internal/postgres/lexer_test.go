@@ -35,7 +35,7 @@ func TestForDuckDB(t *testing.T) {
 		"SELECT a OPERATOR(pg_catalog.~) '^x$' COLLATE pg_catalog.default": "SELECT a  ~  '^x$' ",
 		"; SELECT a OPERATOR ( pg_catalog . !~* ) b":                       " SELECT a  !~*  b",
 		"SELECT At.x AT TIME ZONE 'UTC' FROM t at, at.u SEMI JOIN v":       "SELECT \"at\".x AT TIME ZONE 'UTC' FROM t \"at\", \"at\".u SEMI JOIN v",
-		"SELECT a#>>b, a #> b, a # > b":                                    "SELECT a|->>b, a #> b, a # > b",
+		"SELECT a#>>b, a #> b, a # > b":                                    "SELECT a|->>b, a |-> b, a # > b",
 		"SELECT x::pg_catalog.text, pg_catalog.textcat":                    "SELECT x::text, pg_catalog.textcat",
 		"SELECT 'x::pg_catalog.text', \"operator\"(pg_catalog.x)":          "SELECT 'x::pg_catalog.text', \"operator\"(pg_catalog.x)",
 	} {

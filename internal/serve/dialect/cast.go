@@ -2,6 +2,8 @@ package dialect
 
 import (
 	"maps"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"callhouse/internal/postgres"
@@ -29,11 +31,19 @@ func (a *Statement) cast(n node) {
 		a.put(n, oidOf(thing, child))
 		return
 	}
+	of := childOf(t, "type_info", "child_type")
+	if names, ok := constantText(child); ok && word(t, "id") == "LIST" && lookups[unbound(of)] != "" { // '{int4,int8}'::regtype[]
+		var oids []any
+		for _, name := range strings.Split(strings.Trim(names, "{} "), ",") {
+			oids = append(oids, call(schemaOf, lookups[unbound(of)]+"_oid", constant(strings.Trim(name, `" `))))
+		}
+		a.put(n, call("", "list_value", oids...))
+		return
+	}
 	a.types(t)
 	a.toNumeric(n, t)
-	if kinds[word(t, "id")] == instant {
-		a.asInstant(child)
-	}
+	a.castTime(n, t)
+	a.shorten(n, t)
 	if a.spelled(n, "::oid", "oid", "::pg_catalog.oid", "pg_catalog.oid") {
 		a.oids(t) // DuckDB's parser turns these into bigint
 	}
@@ -53,6 +63,20 @@ func oidOf(thing string, name any) node {
 	return call(schemaOf, thing+"_oid", name)
 }
 
+// lengthRE matches the length in the spelling of a text type.
+var lengthRE = regexp.MustCompile(`^(?i)::\s*(?:character varying|varchar|character|char|bpchar)\s*\(\s*(\d+)\s*\)`)
+
+// shorten truncates a text to the length of its type, which DuckDB's parser drops.
+func (a *Statement) shorten(n, t node) {
+	if word(t, "id") != "VARCHAR" {
+		return
+	}
+	if m := lengthRE.FindStringSubmatch(a.at(n["query_location"])); m != nil {
+		length, _ := strconv.Atoi(m[1])
+		a.put(n, call("", "left", bare(n), integer(length)))
+	}
+}
+
 // oids changes the bigints in a type to oids.
 func (a *Statement) oids(t node) {
 	if inner := childOf(t, "type_info", "child_type"); inner != nil {
@@ -68,6 +92,12 @@ func (a *Statement) types(t node) {
 	if by := substitutes[unbound(t)]; by != "" {
 		clear(t)
 		maps.Copy(t, typeOf(by))
+		a.changed = true
+		return
+	}
+	if unbound(t) != "" && lookups[unbound(t)] != "" { // within a list
+		clear(t)
+		t["id"], t["type_info"] = "VARCHAR", nil
 		a.changed = true
 		return
 	}

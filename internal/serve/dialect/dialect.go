@@ -6,7 +6,6 @@
 package dialect
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -31,24 +30,24 @@ type Statement struct {
 
 	changed bool
 	at      func(any) string
-	withs   map[string]bool   // all names defined by WITH
-	tables  map[string]string // the tables by alias, and any of them by ""
-	quotes  map[string]bool   // quoted names; nil: not collected yet
-	casts   map[int]node      // the statement's casts of parameters
-	aliases map[string]kind   // of the columns that it names
+	withs   map[string]bool // all names defined by WITH
+	quotes  map[string]bool // quoted names; nil: not collected yet
+	casts   map[int]node    // the statement's casts of parameters
+	aliases map[string]kind // of the columns that it names
 	refused error
 }
 
 // Rewrite changes DuckDB's tree of a statement.
 func (a *Statement) Rewrite(tree map[string]any, at func(any) string) (bool, error) {
-	a.changed, a.at, a.withs, a.tables, a.quotes = false, at, map[string]bool{}, map[string]string{}, nil
+	a.changed, a.at, a.withs, a.quotes = false, at, map[string]bool{}, nil
 	statements := listOf(tree, "statements")
 	if len(statements) != 1 {
 		return false, nil
 	}
 	statement := asNode(statements[0])
 	a.Names = a.names(statement["node"])
-	a.findNames(statement)
+	a.findWiths(statement)
+	a.systemColumns(statement, nil)
 	a.casts, a.aliases, a.refused = map[int]node{}, map[string]kind{}, nil
 	a.findAliases(statement["node"])
 	a.findCasts(statement["node"])
@@ -61,13 +60,9 @@ func (a *Statement) Rewrite(tree map[string]any, at func(any) string) (bool, err
 	return a.changed, a.refused
 }
 
-// findNames collects the names of WITH, and the tables with their aliases.
-func (a *Statement) findNames(tree any) {
+// findWiths collects the names of WITH.
+func (a *Statement) findWiths(tree any) {
 	for n := range nodes(tree) {
-		if word(n, "type") == "BASE_TABLE" {
-			name := small(n, "table_name")
-			a.tables[cmp.Or(small(n, "alias"), name)], a.tables[""] = name, name
-		}
 		for _, with := range listOf(childOf(n, "cte_map"), "map") {
 			a.withs[small(with, "key")] = true
 		}
@@ -99,6 +94,8 @@ func (a *Statement) walk(n any) {
 			a.relation(n)
 		case "JOIN":
 			innerCross(n)
+		case "EXPRESSION_LIST":
+			a.values(n)
 		case "TABLE_FUNCTION":
 			a.tableFunction(n)
 		case "OPERATOR_CAST":
@@ -108,9 +105,7 @@ func (a *Statement) walk(n any) {
 		case "FUNCTION":
 			a.function(n)
 		case "WINDOW_AGGREGATE":
-			if callee(n) == "sum" {
-				a.sum(n)
-			}
+			a.aggregate(n)
 		case "VALUE_PARAMETER":
 			a.parameter(n)
 		case "SUBQUERY":
@@ -160,6 +155,18 @@ func (a *Statement) fold(n node) {
 	}
 }
 
+// says reports whether a word occurs in the statement.
+func (a *Statement) says(word string) bool {
+	for _, s := range postgres.Split(a.at(zero)) {
+		for _, t := range s.Tokens {
+			if t.Is(word) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // spelled reports whether the text of an expression begins in one of several ways, ignoring case.
 // It distinguishes spellings that DuckDB's parser treats as equal and Postgres does not.
 func (a *Statement) spelled(n node, ways ...string) bool {
@@ -188,6 +195,9 @@ func (a *Statement) columns(n node) {
 	for _, item := range selectOf(n) {
 		e := asNode(item)
 		name := callee(e)
+		if name == "regexp_matches" {
+			a.refuse("regexp_matches as a column", "write substring(x FROM 'pattern'), or regexp_extract_all(x, 'pattern') for all matches")
+		}
 		if classOf(e) == "FUNCTION" && aliasOf(e) == "" && (Functions()[name] || name == "generate_series") {
 			e["alias"] = name
 		}
@@ -210,17 +220,34 @@ func (a *Statement) seriesIn(n any) {
 			a.seriesIn(child)
 		}
 		if callee(n) == "generate_series" {
-			a.put(n, call("", "unnest", bare(n)))
+			list := bare(n)
+			if a.common(argsOf(n)) == int4 {
+				list = castTo(list, "INTEGER[]") // DuckDB's numbers are bigint
+			}
+			a.put(n, call("", "unnest", list))
 		}
 	}
 }
 
-// series makes the step of a series of times an interval.
-func (a *Statement) series(_ node, args []any) {
-	if _, isText := constantText(args[len(args)-1]); isText && len(args) == 3 {
-		args[2] = castTo(asNode(args[2]), "INTERVAL")
-		a.changed = true
+// series gives a series of times the types that Postgres gives it: dates are instants.
+func (a *Statement) series(n node, args []any) {
+	_, isText := constantText(args[len(args)-1])
+	if len(args) != 3 || !isText && a.kindOf(args[2]) != interval {
+		return
 	}
+	if isText {
+		args[2] = castTo(asNode(args[2]), "INTERVAL")
+	}
+	for i, arg := range args[:2] {
+		_, isText := constantText(arg)
+		switch of := castTarget(args[1-i]); {
+		case isText && of == "TIMESTAMP":
+			args[i] = castTo(asNode(arg), of)
+		case isText, a.kindOf(arg) == date:
+			args[i] = castTo(asNode(arg), "TIMESTAMP WITH TIME ZONE")
+		}
+	}
+	a.changed = true
 }
 
 // vectors are list columns of the catalog without nulls. The value is whether Postgres counts their

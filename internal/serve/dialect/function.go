@@ -22,15 +22,7 @@ var instead = map[string]string{"date_bin": "write time_bucket(stride, x, origin
 	"width_bucket": "write floor((x - low) * n / (high - low)) + 1", "overlay": "write left(x, n) || y || substring(x, m)",
 	"justify_days": "compute with extract(epoch FROM x)", "justify_hours": "compute with extract(epoch FROM x)",
 	"justify_interval": "compute with extract(epoch FROM x)", "regexp_match": "write substring(x FROM 'pattern')",
-	"json_each_text": "write json_each(x)", "jsonb_each_text": "write json_each(x)",
-	"regexp_matches":        "write x ~ 'pattern', substring(x FROM 'pattern'), or regexp_extract_all(x, 'pattern') for all matches",
-	"regexp_split_to_table": "write unnest(regexp_split_to_array(x, 'pattern'))", "string_to_table": "write unnest(string_to_array(x, ','))",
-	"json_agg": "write to_json(list(x))", "jsonb_agg": "write to_json(list(x))",
-	"json_array_elements": jsonRows, "jsonb_array_elements": jsonRows,
-	"json_array_elements_text": jsonTexts, "jsonb_array_elements_text": jsonTexts,
-	"json_object_keys": "write unnest(json_keys(x))", "jsonb_object_keys": "write unnest(json_keys(x))"}
-
-const jsonRows, jsonTexts = "write unnest(json_extract(x, '$[*]'))", "write unnest(json_extract_string(x, '$[*]'))"
+	"json_each_text": "write json_each(x)", "jsonb_each_text": "write json_each(x)"}
 
 // function maps calls to our functions and rewrites those that differ in DuckDB.
 func (a *Statement) function(n node) {
@@ -71,16 +63,34 @@ func (a *Statement) function(n node) {
 var rewrites map[string]func(a *Statement, n node, args []any)
 
 func init() {
+	unnested := func(a *Statement, n node, args []any) { a.unnested(n, callee(n), args) }
+	patterned := func(a *Statement, _ node, args []any) { a.patternOf(args) }
+	aggregated := func(a *Statement, n node, _ []any) { a.aggregated(n) }
+	rows := func(list string) func(*Statement, node, []any) {
+		return func(a *Statement, n node, args []any) { a.put(n, call("", "unnest", call("", list, args...))) }
+	}
 	type rw = Statement // short for the table
 	rewrites = map[string]func(a *rw, n node, args []any){
 		"regexp_full_match": (*rw).fullMatch, "unnest": func(a *rw, _ node, args []any) { a.list(args[0]) },
-		"generate_series": (*rw).series,
+		"generate_series": (*rw).series, "regexp_split_to_table": rows("regexp_split_to_array"), "string_to_table": rows("string_split"),
 		"current_setting": (*rw).currentSetting, "format": (*rw).format,
 		"substring": (*rw).substring, "substr": (*rw).substr, "generate_subscripts": (*rw).subscripts, "date_part": (*rw).datePart,
 		"set_config": func(a *rw, _ node, _ []any) {
 			a.refuse("set_config in an expression", "call it as a column of SELECT, or use SET")
 		},
-		"sum": func(a *rw, n node, _ []any) { a.sum(n) }, "to_char": (*rw).toChar, "to_date": (*rw).toDate, "to_timestamp": (*rw).toTimestamp,
+		"sum": func(a *rw, n node, _ []any) { a.sum(n) }, "avg": func(a *rw, n node, _ []any) { a.average(n) }, "round": (*rw).round,
+		"to_char": (*rw).toChar, "to_date": (*rw).toDate, "to_timestamp": (*rw).toTimestamp, "date_trunc": (*rw).dateTrunc,
+		"regexp_replace": patterned, "regexp_matches": patterned,
+		"json_agg": aggregated, "jsonb_agg": aggregated,
+		"jsonb_array_elements": unnested, "json_array_elements": unnested, "jsonb_array_elements_text": unnested,
+		"json_array_elements_text": unnested,
+		"jsonb_object_keys":        unnested, "json_object_keys": unnested,
+	}
+}
+
+func (a *Statement) patternOf(args []any) {
+	if len(args) > 1 {
+		a.pattern(args[1])
 	}
 }
 
@@ -89,6 +99,7 @@ func (a *Statement) fullMatch(n node, args []any) {
 	switch {
 	case len(args) != 2 || a.spelled(n, "regexp_full_match"):
 	case a.isMatch(n) && !strings.Contains(strings.ToLower(a.between(args[0], args[1])), "similar"):
+		a.pattern(args[1])
 		a.put(n, call(schemaOf, "matches", args...))
 	default:
 		a.refuse("SIMILAR TO", "use LIKE, or ~ with a regular expression")
@@ -153,6 +164,7 @@ func (a *Statement) substring(n node, args []any) {
 	if groupRE.MatchString(pattern) {
 		by = "substring_group"
 	}
+	a.pattern(args[1])
 	a.put(n, call(schemaOf, by, args...))
 }
 
@@ -169,6 +181,20 @@ func (a *Statement) datePart(n node, args []any) {
 	}
 }
 
+// round rounds doubles half to even.
+func (a *Statement) round(n node, args []any) {
+	of := args[0]
+	if children := argsOf(of); len(children) == 1 && word(of, "function_name") == "-" {
+		of = children[0]
+	}
+	if len(args) == 1 && a.kindOf(of) == float8 && classOf(of) == "CAST" { // averages are numerics in Postgres
+		a.put(n, call("", "round_even", args[0], integer(0)))
+	}
+	if len(args) == 2 {
+		a.roundTo(n, args)
+	}
+}
+
 func (a *Statement) toDate(n node, args []any) { a.parsed(n, args, "DATE") }
 
 func (a *Statement) toTimestamp(n node, args []any) { a.parsed(n, args, "TIMESTAMP WITH TIME ZONE") }
@@ -176,9 +202,19 @@ func (a *Statement) toTimestamp(n node, args []any) { a.parsed(n, args, "TIMESTA
 // parsed parses a time from a text.
 func (a *Statement) parsed(n node, args []any, as string) {
 	if len(args) == 2 {
-		if format, ok := a.timeFormat(args[1]); ok {
-			a.put(n, castTo(call("", "strptime", args[0], constant(format)), as))
+		if format, ok := constantText(args[1]); ok {
+			a.put(n, castTo(call("", "strptime", args[0], constant(dateFormat(format))), as))
 		}
+	}
+}
+
+// aggregate changes sums and averages.
+func (a *Statement) aggregate(n node) {
+	switch callee(n) {
+	case "sum":
+		a.sum(n)
+	case "avg":
+		a.average(n)
 	}
 }
 
@@ -256,6 +292,12 @@ func (a *Statement) operator(n node, name string, args []any) {
 	if len(args) != 2 {
 		return
 	}
+	not := func(n node) node {
+		return node{"class": "OPERATOR", "type": "OPERATOR_NOT", "alias": "", "query_location": nowhere, "children": []any{n}}
+	}
+	if strings.HasSuffix(strings.TrimSuffix(name, "*"), "~") {
+		a.pattern(args[1])
+	}
 	switch name {
 	case "~~", "!~~", "~~*", "!~~*": // in Postgres, a backslash escapes % and _
 		if pattern, ok := constantText(args[1]); !ok || strings.Contains(pattern, `\`) {
@@ -263,20 +305,47 @@ func (a *Statement) operator(n node, name string, args []any) {
 		}
 	case postgres.PathText:
 		a.put(n, call("", "json_extract_string", args[0], a.path(args[1])))
+	case postgres.Path:
+		a.put(n, call("", "json_extract", args[0], a.path(args[1])))
+	case "@>":
+		a.contains(args)
+	case "<@":
+		a.contains([]any{args[1], args[0]})
+	case "~":
+		a.put(n, call(schemaOf, "matches", args...))
 	case "~*":
 		a.put(n, call(schemaOf, "matches_any_case", args...))
+	case "!~":
+		a.put(n, not(call(schemaOf, "matches", args...)))
 	case "!~*":
-		a.put(n, node{"class": "OPERATOR", "type": "OPERATOR_NOT", "alias": "", "query_location": nowhere,
-			"children": []any{call(schemaOf, "matches_any_case", args...)}})
+		a.put(n, not(call(schemaOf, "matches_any_case", args...)))
 	}
 }
 
-// substr counts characters as Postgres does, even before the beginning of the text.
-func (a *Statement) substr(n node, args []any) {
-	if len(args) < 2 || number(childOf(args[1], "value")["value"]) > 0 {
-		return
+// contains refuses containment of JSON: DuckDB's own function recurses as deep as the value, which
+// can end its process.
+func (a *Statement) contains(args []any) {
+	s, isText := constantText(args[1])
+	isObject := isText && strings.HasPrefix(strings.TrimSpace(s), "{\"")
+	if isObject || columnIs(args[0], "JSON") || aliasOf(childOf(args[0], "cast_type", "type_info")) == "JSON" {
+		a.refuse("@> of JSON", "compare fields, e.g. x ->> 'a' = '1'")
 	}
-	if k := a.kindOf(args[1]); k == int4 || k == int8 {
-		a.put(n, call(schemaOf, "substr_from", args...))
+}
+
+// dateFormat converts a format of to_char to one of strftime. Text in double quotes is literal.
+func dateFormat(format string) string {
+	var patterns []string
+	for _, p := range parts {
+		patterns = append(patterns, "FM"+p.name, p.by, p.name, p.by)
 	}
+	replace := strings.NewReplacer(patterns...)
+	var b strings.Builder
+	for i, part := range strings.Split(format, `"`) {
+		if i%2 == 1 {
+			b.WriteString(strings.ReplaceAll(part, "%", "%%"))
+		} else {
+			b.WriteString(replace.Replace(strings.ReplaceAll(part, "%", "%%")))
+		}
+	}
+	return b.String()
 }

@@ -130,11 +130,23 @@ CREATE MACRO pg.current_setting(wanted) AS (SELECT zs.setting FROM pg.pg_setting
 CREATE MACRO pg.as_numeric(x) AS x + CAST(0 AS DECIMAL(1, 0));
 CREATE MACRO pg.of_micros_second(x) AS CAST(x AS DECIMAL(18, 0)) * CAST(0.000001 AS DECIMAL(7, 6));
 CREATE MACRO pg.of_micros_millisecond(x) AS CAST(x AS DECIMAL(18, 0)) * CAST(0.001 AS DECIMAL(4, 3));
+CREATE MACRO pg.interval_months(x) AS 12 * date_part('year', x) + date_part('month', x);
+CREATE MACRO pg.interval_days(x) AS date_part('day', x);
+CREATE MACRO pg.interval_micros(x) AS date_part('microseconds', x) + 60000000 * (date_part('minute', x) + 60 * date_part('hour', x));
+CREATE MACRO pg.sum_of_intervals(months, days, micros) AS to_months(CAST(months AS INTEGER)) + to_days(CAST(days AS INTEGER)) + to_microseconds(CAST(micros AS BIGINT));
+CREATE MACRO pg.avg_of_intervals(months, days, micros, n) AS CASE WHEN n > 0 THEN to_months(CAST(months // n AS INTEGER)) + to_days(CAST((30 * (months % n) + days) // n AS INTEGER))
+    + to_microseconds(CAST(round(CAST(micros + 86400000000 * ((30 * (months % n) + days) % n) AS DECIMAL(38, 6)) / n) AS BIGINT)) END;
 CREATE MACRO pg.to_hex(x) AS lower(system.main.to_hex(x));
 
 -- Texts and times.
 CREATE MACRO pg.initcap(x) AS array_to_string(list_transform(regexp_extract_all(lower(x), '[\pL\pN]+|[^\pL\pN]+'), lambda w: upper(w[1]) || w[2:]), '');
 CREATE MACRO pg.substr_from(x, start) AS substring(x, greatest(start, 1)), (x, start, n) AS substring(x, greatest(start, 1), greatest(start + n, 1) - greatest(start, 1));
+CREATE MACRO pg.padded(x) AS rpad(x, 9, ' ');
+CREATE MACRO pg.unpadded(x) AS regexp_replace(x, '^(-?)0+(.)', '\1\2');
+CREATE MACRO pg.signed(n, width) AS CASE WHEN n < 0 THEN '-' ELSE '' END || lpad(CAST(abs(n) AS VARCHAR), greatest(width, CAST(length(CAST(abs(n) AS VARCHAR)) AS INTEGER)), '0');
+CREATE MACRO pg.span_part(x, part) AS CASE part WHEN '%Y' THEN pg.signed(date_part('year', x), 4) WHEN '%m' THEN pg.signed(date_part('month', x), 2) WHEN '%d' THEN pg.signed(date_part('day', x), 2) WHEN '%H' THEN pg.signed(date_part('hour', x), 2) WHEN '%I' THEN pg.signed(CASE date_part('hour', x) % 12 WHEN 0 THEN 12 ELSE date_part('hour', x) % 12 END, 2)
+    WHEN '%M' THEN pg.signed(date_part('minute', x), 2) WHEN '%S' THEN pg.signed(date_part('second', x), 2) WHEN '%g' THEN pg.signed(date_part('millisecond', x) % 1000, 3) ELSE pg.signed(date_part('microsecond', x) % 1000000, 6) END;
+CREATE MACRO pg.unless_null(x, text) AS CASE WHEN x IS NOT NULL THEN text END;
 CREATE MACRO pg.overlaps(a, b, c, d) AS (least(a, b) < greatest(c, d) AND least(c, d) < greatest(a, b)) OR least(a, b) = least(c, d);
 CREATE MACRO pg.make_interval(years := 0, months := 0, weeks := 0, days := 0, hours := 0, mins := 0, secs := 0.0) AS to_years(CAST(years AS INTEGER)) + to_months(CAST(months AS INTEGER)) + to_days(CAST(7 * weeks + days AS INTEGER)) + to_hours(CAST(hours AS BIGINT)) + to_minutes(CAST(mins AS BIGINT)) + to_microseconds(CAST(round(1000000 * CAST(secs AS DOUBLE)) AS BIGINT));
 CREATE MACRO pg.json_array_length(x) AS CAST(system.main.json_array_length(x) AS INTEGER);

@@ -14,14 +14,16 @@ const (
 	int8
 	numeric
 	float8
-	instant // a date, or a time with or without a zone
+	interval
+	instant // with or without a zone
+	date
 	other
 )
 
 // kinds maps DuckDB's types.
 var kinds = map[string]kind{"TINYINT": int4, "SMALLINT": int4, "INTEGER": int4, "UINTEGER": int8, "BIGINT": int8, "HUGEINT": numeric,
 	"DECIMAL": numeric, "FLOAT": float8, "DOUBLE": float8,
-	"TIMESTAMP": instant, "TIMESTAMP WITH TIME ZONE": instant, "DATE": instant, "VARCHAR": other, "BOOLEAN": other}
+	"INTERVAL": interval, "TIMESTAMP": instant, "TIMESTAMP WITH TIME ZONE": instant, "DATE": date, "VARCHAR": other, "BOOLEAN": other}
 
 // columnKinds are the kinds of the warehouse's columns whose name has one kind everywhere.
 var columnKinds = sync.OnceValue(func() map[string]kind {
@@ -46,6 +48,7 @@ func add(to map[string]kind, name string, k kind) {
 // findAliases records the kinds of the columns that the statement names.
 func (a *Statement) findAliases(tree any) {
 	for n := range nodes(tree) {
+		a.nameColumns(n)
 		for _, item := range selectOf(n) {
 			if alias := small(item, "alias"); alias != "" {
 				k := a.kindOf(item)
@@ -54,6 +57,38 @@ func (a *Statement) findAliases(tree any) {
 				}
 				add(a.aliases, alias, k)
 			}
+		}
+	}
+}
+
+// nameColumns records the kinds of columns named outside their query: AS t(a), WITH t(a).
+func (a *Statement) nameColumns(n node) {
+	names := listOf(n, "column_name_alias")
+	of := childOf(n, "function")
+	if word(n, "type") == "TABLE_FUNCTION" && callee(of) == "generate_series" {
+		if len(names) == 0 {
+			names = []any{n["alias"]}
+		}
+		k := a.common(argsOf(of)[:1])
+		if k == date || k == other { // a text
+			k = instant
+		} else if !isShortSeries(of) {
+			k = unknown
+		}
+		add(a.aliases, strings.ToLower(text(names[0])), k)
+		return
+	}
+	query := childOf(n["subquery"], "node")
+	if list, ok := n["aliases"].([]any); ok {
+		names, query = list, childOf(n["query"], "node")
+	}
+	for query["left"] != nil {
+		query = childOf(query, "left")
+	}
+	items := selectOf(query)
+	for i, name := range names {
+		if i < len(items) {
+			add(a.aliases, strings.ToLower(text(name)), a.kindOf(items[i]))
 		}
 	}
 }
@@ -78,6 +113,10 @@ func (a *Statement) kindOf(of any) kind {
 		if children := argsOf(n); word(n, "type") == "OPERATOR_COALESCE" {
 			return a.common(children)
 		}
+	case "SUBQUERY":
+		if items := selectOf(childOf(n, "subquery", "node")); len(items) == 1 && word(n, "subquery_type") == "SCALAR" {
+			return a.kindOf(items[0])
+		}
 	case "FUNCTION", "WINDOW":
 		return a.kindOfCall(n)
 	}
@@ -101,9 +140,12 @@ func (a *Statement) common(of []any) kind {
 }
 
 // answers maps functions to the kinds of their results.
-var answers = map[string]kind{"count": int8, "count_star": int8, "row_number": int8, "rank": int8, "length": int4, "char_length": int4,
-	"position": int4, "strpos": int4, "now": instant, "current_timestamp": instant, "date_trunc": instant,
-	"get_current_timestamp": instant, "to_timestamp": instant, "current_date": instant, "date_part": float8,
+var answers = map[string]kind{"count": int8, "count_star": int8, "row_number": int8, "rank": int8,
+	"length": int4, "char_length": int4, "position": int4, "strpos": int4,
+	"now": instant, "current_timestamp": instant, "date_trunc": instant, "get_current_timestamp": instant, "to_timestamp": instant,
+	"current_date": date, "sum_of_intervals": interval, "avg_of_intervals": interval,
+	"age": interval, "make_interval": interval, "date_part": float8,
+	"stddev": float8, "stddev_samp": float8, "stddev_pop": float8, "sqrt": float8, "random": float8,
 	"concat": other, "string_agg": other, "upper": other, "lower": other, "to_char": other}
 
 // kindOfCall returns the kind of the result of a function or operator.
@@ -124,22 +166,34 @@ func (a *Statement) kindOfCall(n node) kind {
 			return first
 		}
 	case "sum":
-		return map[kind]kind{int4: int8, int8: numeric, numeric: numeric, float8: float8}[first]
+		return map[kind]kind{int4: int8, int8: numeric, numeric: numeric, float8: float8, interval: interval}[first]
 	case "avg":
-		return map[kind]kind{int4: float8, int8: float8, float8: float8}[first]
+		return map[kind]kind{int4: float8, int8: float8, float8: float8, interval: interval}[first]
 	}
 	return answers[name]
 }
 
 // operation returns the kind of an operator's result for two kinds.
 func operation(name string, left, right kind) kind {
+	isTime := func(k kind) bool { return k == instant || k == date }
 	switch {
-	case left == instant && right != instant && strings.Contains("+-", name): // a time and a span
-		return instant
-	case left == unknown, right == unknown, left > float8, right > float8, !strings.Contains("+-*/%", name):
+	case name == "-" && left == instant && isTime(right), name == "-" && isTime(left) && right == instant:
+		return interval
+	case left == interval && strings.Contains("*/", name), right == interval && name == "*":
+		return interval
+	case left == unknown, right == unknown:
 		return unknown
-	case name == "/" && (left == numeric || right == numeric):
-		return float8
+	case strings.Contains("+-", name) && isTime(left) && right == interval, name == "+" && left == interval && isTime(right):
+		return instant
+	case left == interval, right == interval:
+		return interval
+	case strings.Contains("+-", name) && left == date && right <= int8:
+		return date
+	case strings.Contains("+-*/%", name) && left <= float8 && right <= float8:
+		if name == "/" && (left == numeric || right == numeric) {
+			return float8
+		}
+		return max(left, right)
 	}
-	return max(left, right)
+	return unknown
 }

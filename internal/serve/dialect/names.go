@@ -1,7 +1,5 @@
 package dialect
 
-import "cmp"
-
 // names returns Postgres' names of a statement's unnamed columns; nil if they include a star.
 func (a *Statement) names(n any) []string {
 	of := asNode(n)
@@ -40,15 +38,19 @@ func (a *Statement) name(e node) string {
 	case "CAST":
 		return a.castNameOf(e)
 	case "CASE":
-		return cmp.Or(a.within(asNode(e["else_expr"])), "case")
+		if last, ok := e["else_expr"].(node); ok && classOf(last) != "CONSTANT" {
+			if names := pathOf(last); len(names) > 0 {
+				return text(names[len(names)-1])
+			}
+			if of := a.name(last); of != "" && of != "?column?" {
+				return of
+			}
+		}
+		return "case"
 	case "SUBQUERY":
-		if names := a.names(childOf(e, "subquery")["node"]); word(e, "subquery_type") == "SCALAR" && len(names) == 1 {
-			return names[0]
-		}
+		return a.subqueryName(e)
 	case "OPERATOR":
-		if name := operatorNames[word(e, "type")]; name != "" {
-			return name
-		}
+		return a.operatorName(e)
 	}
 	return "?column?"
 }
@@ -56,8 +58,6 @@ func (a *Statement) name(e node) string {
 // calledNames maps functions to their names in Postgres.
 var calledNames = map[string]string{"count_star": "count", "quantile_cont": "percentile_cont", "quantile_disc": "percentile_disc",
 	"trim": "btrim", "list_value": "array", "struct_pack": "row"}
-
-var operatorNames = map[string]string{"OPERATOR_COALESCE": "coalesce", "ARRAY_CONSTRUCTOR": "array"}
 
 // callName returns the name of a call.
 func (a *Statement) callName(e node) string {
@@ -79,27 +79,58 @@ func (a *Statement) callName(e node) string {
 
 // castNameOf returns the name of a cast: that of its operand, or else of the type.
 func (a *Statement) castNameOf(e node) string {
-	of := childOf(e, "child")
-	for classOf(of) == "CAST" {
-		of = childOf(of, "child")
+	child := childOf(e, "child")
+	t := childOf(e, "cast_type")
+	if classOf(child) == "CAST" {
+		if inner := classOf(childOf(child, "child")); inner == "CONSTANT" || inner == "CAST" {
+			return castName(t)
+		}
 	}
-	return cmp.Or(a.within(of), castName(childOf(e, "cast_type")))
+	if of := a.name(child); of != "?column?" {
+		if names := pathOf(child); of == "" && len(names) > 0 {
+			return text(names[len(names)-1])
+		}
+		return of
+	}
+	if a.spelled(e, "::varchar", "::character varying") {
+		return "varchar"
+	}
+	return castName(t)
 }
 
-// within returns the name of an expression within another; "": none.
-func (a *Statement) within(e node) string {
-	if names := pathOf(e); len(names) > 0 {
-		return text(names[len(names)-1])
+func (a *Statement) subqueryName(e node) string {
+	switch word(e, "subquery_type") {
+	case "EXISTS", "NOT_EXISTS":
+		return "exists"
+	case "ANY", "ALL":
+		return "?column?"
 	}
-	if name := a.name(e); name != "?column?" {
-		return name
+	if names := a.names(childOf(e, "subquery")["node"]); len(names) == 1 && word(e, "subquery_type") == "SCALAR" && names[0] != "" {
+		return names[0]
 	}
 	return ""
 }
 
+func (a *Statement) operatorName(e node) string {
+	switch word(e, "type") {
+	case "OPERATOR_COALESCE":
+		return "coalesce"
+	case "ARRAY_CONSTRUCTOR":
+		return "array"
+	case "ARRAY_EXTRACT", "ARRAY_SLICE":
+		if children := argsOf(e); len(children) > 0 {
+			if of := asNode(children[0]); classOf(of) != "COLUMN_REF" {
+				return a.name(of)
+			}
+		}
+		return ""
+	}
+	return "?column?"
+}
+
 // isWord are words that look like columns but are replaced by texts.
 var isWord = map[string]bool{"current_user": true, "session_user": true, "user": true, "current_role": true,
-	"current_catalog": true, "current_schema": true, "xmin": true, "tableoid": true}
+	"current_catalog": true, "current_schema": true}
 
 // castName returns Postgres' name of a constant with a cast.
 func castName(t node) string {

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 )
@@ -18,7 +19,28 @@ func (a *Statement) sum(n node) {
 		a.put(n, castTo(inner, "BIGINT"))
 	case int8, unknown:
 		a.put(n, call(schemaOf, "as_numeric", inner))
+	case interval:
+		a.put(n, call(schemaOf, "sum_of_intervals", a.each(n, "months", args[0]), a.each(n, "days", args[0]), a.each(n, "micros", args[0])))
 	}
+}
+
+// average computes the average of intervals from sums of their parts: DuckDB's own is off by
+// milliseconds beyond some thousand rows.
+func (a *Statement) average(n node) {
+	args := argsOf(n)
+	if len(args) != 1 || a.kindOf(args[0]) != interval || n["distinct"] == true {
+		return
+	}
+	count := bare(n)
+	count["function_name"] = "count"
+	a.put(n, call(schemaOf, "avg_of_intervals", a.each(n, "months", args[0]), a.each(n, "days", args[0]), a.each(n, "micros", args[0]), count))
+}
+
+// each returns the sum of a part of the intervals, with the filter and window of the call.
+func (a *Statement) each(n node, part string, of any) node {
+	sum := bare(n)
+	sum["function_name"], sum["children"] = "sum", []any{call(schemaOf, "interval_"+part, of)}
+	return sum
 }
 
 // extract makes EXTRACT numeric and date_part double, as in Postgres.
@@ -40,6 +62,22 @@ func (a *Statement) extract(n node, args []any) {
 		by = castTo(by, "DOUBLE")
 	}
 	a.put(n, by)
+}
+
+// roundTo rounds numerics, and doubles by their shortest text, to the places that Postgres prints.
+func (a *Statement) roundTo(n node, args []any) {
+	v := childOf(args[1], "value")
+	places := number(v["value"])
+	if word(childOf(v, "type"), "id") != "INTEGER" || places < 0 || places > 15 {
+		return
+	}
+	of := args[0]
+	switch a.kindOf(of) {
+	case int4, int8, numeric:
+	default:
+		of = castTo(castTo(asNode(of), "VARCHAR"), "DECIMAL(38,15)")
+	}
+	a.put(n, castTo(call("", "round", of, args[1]), fmt.Sprintf("DECIMAL(38,%d)", places)))
 }
 
 var shortRE = regexp.MustCompile(`\(\s*18\s*,\s*3\s*\)`)
@@ -68,6 +106,12 @@ func (a *Statement) toNumeric(n, t node) {
 	case unknown:
 		n["child"] = castTo(childOf(n, "child"), "VARCHAR")
 	}
+}
+
+// columnIs reports whether a column of the warehouse has a type.
+func columnIs(n any, t string) bool {
+	types := columnTypes()[lastName(n)]
+	return len(types) > 0 && types[0] == t
 }
 
 // nullsFirst sorts nulls like Postgres unless the statement specifies their order.

@@ -1,8 +1,82 @@
 package dialect
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"strings"
 )
+
+// systemColumn are columns that all of Postgres' tables have.
+var systemColumn = map[string]bool{"tableoid": true, "xmin": true}
+
+// systemColumns fills in the hidden columns of the catalog's relations. above are the relations of
+// the outer queries by alias.
+func (a *Statement) systemColumns(n any, above map[string]string) {
+	switch n := n.(type) {
+	case []any:
+		for _, child := range n {
+			a.systemColumns(child, above)
+		}
+	case node:
+		if from, ok := n["from_table"]; ok {
+			scope := maps.Clone(above)
+			if scope == nil {
+				scope = map[string]string{}
+			}
+			relations(from, scope)
+			above = scope
+		}
+		for _, item := range selectOf(n) {
+			if name := lastName(item); systemColumn[name] && aliasOf(item) == "" {
+				asNode(item)["alias"] = name
+			}
+		}
+		if systemColumn[lastName(n)] && a.systemColumnOf(n, above) {
+			return
+		}
+		for _, child := range n {
+			a.systemColumns(child, above)
+		}
+	}
+}
+
+// systemColumnOf fills in one such column of a catalog relation.
+func (a *Statement) systemColumnOf(n node, above map[string]string) bool {
+	of := above[tableOf(n)]
+	if tableOf(n) == "" && len(above) == 1 {
+		for _, of = range above { // above has only this one
+		}
+	}
+	if !Relations()[of] {
+		return false
+	}
+	by := oidOf("relation", constant(of))
+	if lastName(n) == "xmin" {
+		by = call(schemaOf, "txid_current")
+	}
+	a.put(n, by)
+	return true
+}
+
+// relations adds the tables of a FROM to a scope.
+func relations(from any, scope map[string]string) {
+	n := asNode(from)
+	switch word(n, "type") {
+	case "JOIN":
+		relations(n["left"], scope)
+		relations(n["right"], scope)
+	case "BASE_TABLE":
+		name := small(n, "table_name")
+		alias := small(n, "alias")
+		if alias == "" {
+			alias = name
+		}
+		scope[alias] = name
+	case "SUBQUERY", "TABLE_FUNCTION":
+		scope[small(n, "alias")] = ""
+	}
+}
 
 // relation maps names of the catalog to our schema, and drops the database and the schema public.
 func (a *Statement) relation(n node) {
@@ -49,6 +123,21 @@ func innerCross(n node) {
 	}
 }
 
+// values gives the columns of VALUES their Postgres names.
+func (a *Statement) values(n node) {
+	rows := listOf(n, "values")
+	if names := listOf(n, "expected_names"); len(names) > 0 || len(rows) == 0 {
+		return
+	}
+	cells, _ := rows[0].([]any)
+	var names []any
+	for i := range cells {
+		names = append(names, fmt.Sprint("column", i+1))
+	}
+	n["expected_names"] = names
+	a.changed = true
+}
+
 // tableFunction names the single column of a table function after its alias, as Postgres does.
 func (a *Statement) tableFunction(n node) {
 	of := childOf(n, "function")
@@ -63,12 +152,16 @@ func (a *Statement) tableFunction(n node) {
 	case name == "string_split", word(of, "schema") == schemaOf && Functions()[name] && !tableFunctions()[name]:
 		n["function"] = call("", "unnest", call("", "list_value", of)) // its single value as a row
 		a.nameRows(n, name)
-	case name == "generate_series" && a.common(args) == int4:
+	case isShortSeries(of):
 		n["function"] = call("", "unnest", castTo(of, "INTEGER[]")) // DuckDB returns bigint
 		a.nameRows(n, name)
 	case name == "generate_subscripts":
 		n["function"] = call("", "unnest", call(schemaOf, "subscripts", args...))
 		a.nameRows(n, name)
+	case !isNamed && len(args) == 1 && strings.HasPrefix(word(args[0], "function_name"), "json_extract") &&
+		(aliasOf(n) == "" || a.says("value")):
+		n["column_name_alias"] = []any{"value"}
+		a.nameRows(n, "value")
 	case !isNamed && aliasOf(n) != "" && (name == "generate_series" || name == "unnest" || name == "generate_subscripts"):
 		a.nameRows(n, name)
 	}
@@ -85,24 +178,26 @@ func (a *Statement) nameRows(n node, name string) {
 	a.changed = true
 }
 
+// isShortSeries reports whether a series has integers and is short enough for a list.
+func isShortSeries(of node) bool {
+	for _, arg := range argsOf(of) {
+		v := childOf(arg, "value")
+		number, ok := v["value"].(json.Number)
+		if i, err := number.Int64(); !ok || err != nil || word(childOf(v, "type"), "id") != "INTEGER" || i < -shortSeries || i > shortSeries {
+			return false
+		}
+	}
+	return strings.EqualFold(word(of, "function_name"), "generate_series")
+}
+
+const shortSeries = 10_000
+
 // databaseName is the name of the database for clients.
 const databaseName = "callhouse"
 
 // column drops the schema of a column, and replaces words that only look like columns.
 func (a *Statement) column(n node) {
 	names := pathOf(n)
-	switch lastName(n) {
-	case "xmin": // this and tableoid are columns of all of Postgres' tables
-		a.put(n, castTo(integer(0), "UINTEGER"))
-		return
-	case "tableoid":
-		of := a.tables[""]
-		if len(names) > 1 {
-			of = a.tables[strings.ToLower(text(names[len(names)-2]))]
-		}
-		a.put(n, oidOf("relation", constant(of)))
-		return
-	}
 	for len(names) > 2 {
 		first := strings.ToLower(text(names[0]))
 		if first != "public" && first != "pg_catalog" && first != "information_schema" && first != databaseName {
