@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -278,6 +279,27 @@ func TestRedirectRules(t *testing.T) {
 	a, _ := archive(t, nil)
 	if _, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Link: link}); problem(err) != recording.NotAudio || requests.Load() > 6 {
 		t.Errorf("in a circle: %v after %d", err, requests.Load())
+	}
+}
+
+// A recording of any length is never held in memory.
+func TestLongRecordingIsStreamed(t *testing.T) {
+	const size = 40 << 20
+	link, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", fmt.Sprint(size))
+		for part := mp3(1<<20, 1); ; {
+			if _, err := w.Write(part); err != nil {
+				return
+			}
+		}
+	})
+	a, _ := archive(t, nil)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link})
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; err != nil || got.Bytes != size || n > size/4 {
+		t.Errorf("%d bytes were stored, %d allocated: %v", got.Bytes, n, err)
 	}
 }
 

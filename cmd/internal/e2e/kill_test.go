@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,7 +75,7 @@ func TestKilledRuns(t *testing.T) {
 	c := record(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 150 * int64(*worlds), Days: 3}, Organisation: organisation.Config{Pace: -1},
 		Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond,
 		Inject: func(int64, sandbox.Request) sandbox.FaultKind { fuse.burn(); return "" }}, foundNow)
-	c.instead = func(*http.Request) []byte { fuse.burn(); return nil }
+	c.heard = fuse.burn
 	run := func(ctx context.Context) (killed bool) {
 		return c.runProgram(ctx, bin, "--yes", // the sandbox's clock is ahead of the program's
 			"--resources", "all", "--organization-id", c.service.Server.Organisation().ID(), "--transcripts", "auto",

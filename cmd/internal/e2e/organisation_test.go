@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -212,6 +213,23 @@ func rowsByKey(c *company, of *resource.Resource) map[string]map[string]string {
 	return out
 }
 
+// joins returns the statements under Joins in docs/reference/organisation.md, by their initial
+// words in bold.
+func joins(t *testing.T) map[string]string {
+	t.Helper()
+	text := test.Read(t, "../../../docs/reference/organisation.md")
+	_, text2, _ := strings.Cut(string(text), "\n## Joins\n")
+	section, _, _ := strings.Cut(text2, "\n## ")
+	out := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?s)\*\*([^*]+)\*\*[^\n]*\n(?:[^ \n][^\n]*\n)*\n((?:    [^\n]*\n)+)`).FindAllStringSubmatch(section, -1) {
+		out[m[1]] = strings.TrimSpace(m[2])
+	}
+	if len(out) != 4 {
+		t.Fatalf("docs/reference/organisation.md has %d joins", len(out))
+	}
+	return out
+}
+
 // A resource added later than its parents is fetched for all of them, even if these have not
 // changed. What changes later is a row of changes, and each table at an earlier time is as it was.
 func TestResourceRequestedLater(t *testing.T) {
@@ -248,6 +266,14 @@ func TestResourceRequestedLater(t *testing.T) {
 		agent.ID, night.Add(time.Hour).UnixMicro()))
 	if want := fmt.Sprint(len(world.Truth("knowledges", night)), " ", agent.Object["name"]); rows[0]["v"] != want {
 		t.Errorf("the night before there were %v, want %v", rows, want)
+	}
+	for name, statement := range joins(t) { // the manual's
+		rows, _ := c.objectsOf("sql", statement)
+		of := map[string]*resource.Resource{"The history of each customer.": resource.Customers, "Knowledge bases": resource.Knowledges,
+			"The models and voices of agents": resource.Agents, "Tools that were never called": resource.Tools}[name]
+		if want := len(c.truth(of, c.clock.Now())); len(rows) != want && (of != resource.Tools || len(rows) == 0 || len(rows) > want) {
+			t.Errorf("%s: %d rows for %d %s", name, len(rows), want, of.Name)
+		}
 	}
 }
 
