@@ -23,8 +23,8 @@ func objectJSON(body []byte) bool {
 }
 
 func addPayloads(f *testing.F) {
-	for name, kind := range wiretest.Payloads(f) {
-		f.Add(wiretest.Payload(f, name), kind == schema.KindDetail)
+	for name, kind := range payloads(f) {
+		f.Add(payload(f, name), kind == schema.KindDetail)
 	}
 	for _, s := range wiretest.Hostile {
 		f.Add([]byte(s), false)

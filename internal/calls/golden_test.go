@@ -14,7 +14,6 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
 	"callhouse/internal/wire"
-	"callhouse/internal/wire/wiretest"
 )
 
 const testdata = "../../testdata"
@@ -41,11 +40,11 @@ func decoded(t testing.TB, body []byte, kind schema.Kind) *Call {
 // Every payload gives the rows in its golden file.
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	for name, kind := range wiretest.Payloads(t) {
+	for name, kind := range payloads(t) {
 		t.Run(name, func(t *testing.T) {
 			var d Decoder
 			var c Call
-			test.OK(t, d.Decode(wiretest.Payload(t, name), kind, &c))
+			test.OK(t, d.Decode(payload(t, name), kind, &c))
 			c.Fetched(fetchedAt, fetchedAt, []byte("20261119T093000Z-00000001"))
 			c.Settle(settledAt)
 			got := rowsText(&c, d.Drift)
@@ -59,7 +58,7 @@ func TestGoldenOrphans(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob(filepath.Join(testdata, "rows", "*"))
 	test.OK(t, err)
-	kinds := wiretest.Payloads(t)
+	kinds := payloads(t)
 	for _, path := range paths {
 		if _, ok := kinds[strings.TrimSuffix(filepath.Base(path), ".golden")]; !ok {
 			t.Errorf("%s has no payload", path)
@@ -106,4 +105,28 @@ func valueText(t schema.Type, v parquet.Value) string {
 		return string(v.ByteArray())
 	}
 	return v.String()
+}
+
+// payloads returns the names of testdata/payloads, and the kind of each.
+func payloads(t testing.TB) map[string]schema.Kind {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(testdata, "payloads", "*.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no payloads: %v", err)
+	}
+	kinds := map[string]schema.Kind{}
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".json")
+		kinds[name] = schema.KindItem
+		if strings.Contains(name, "_detail") {
+			kinds[name] = schema.KindDetail
+		}
+	}
+	return kinds
+}
+
+// payload returns one payload.
+func payload(t testing.TB, name string) []byte {
+	t.Helper()
+	return test.Read(t, filepath.Join(testdata, "payloads", name+".json"))
 }

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
@@ -119,7 +121,7 @@ func TestLossless(t *testing.T) {
 					bodies, calls = append(bodies, body), append(calls, c.Clone())
 				}
 				for i, c := range viaRows(t, calls) {
-					if diff := cmp.Diff(calls[i], c, wiretest.SameRows); diff != "" {
+					if diff := cmp.Diff(calls[i], c, sameRows); diff != "" {
 						t.Fatalf("from the files: %s", diff)
 					}
 					checkLost(t, bodies[i], c)
@@ -127,4 +129,13 @@ func TestLossless(t *testing.T) {
 			})
 		})
 	}
+}
+
+// sameRows compares calls by the values of their rows.
+var sameRows = cmp.Options{
+	cmp.Comparer(func(a, b schema.Rows) bool {
+		return cmp.Equal(a.Cells(), b.Cells(), cmpopts.EquateEmpty(), cmp.Comparer(parquet.Equal))
+	}),
+	cmp.Comparer(func(a, b parquet.Row) bool { return slices.EqualFunc(a, b, parquet.Equal) }),
+	cmpopts.IgnoreFields(schema.Object{}, "Of", "Sent"),
 }

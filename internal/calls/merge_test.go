@@ -20,7 +20,7 @@ func merged(t rapid.TB, old, newer *Call, kind schema.Kind) *Call {
 	t.Helper()
 	before, c := old.Clone(), newer.Clone()
 	Merge(old, c, kind)
-	if diff := cmp.Diff(before, old, wiretest.SameRows); diff != "" {
+	if diff := cmp.Diff(before, old, sameRows); diff != "" {
 		t.Fatalf("Merge changed the older call: %s", diff)
 	}
 	return c.Clone()
@@ -29,7 +29,7 @@ func merged(t rapid.TB, old, newer *Call, kind schema.Kind) *Call {
 func mustSame(t rapid.TB, what string, want, got *Call) {
 	t.Helper()
 	if !Same(want, got) {
-		t.Fatalf("%s: %s\n%s\n%s", what, cmp.Diff(want, got, wiretest.SameRows), want.AppendJSON(nil), got.AppendJSON(nil))
+		t.Fatalf("%s: %s\n%s\n%s", what, cmp.Diff(want, got, sameRows), want.AppendJSON(nil), got.AppendJSON(nil))
 	}
 }
 
@@ -272,7 +272,7 @@ func TestMergeIntoItsOwnMemory(t *testing.T) {
 func TestSame(t *testing.T) {
 	t.Parallel()
 	item := func(edit func(*Call)) *Call {
-		c := decoded(t, wiretest.Payload(t, "v3_detail"), schema.KindDetail)
+		c := decoded(t, payload(t, "v3_detail"), schema.KindDetail)
 		edit(c)
 		return c
 	}

@@ -18,7 +18,7 @@ import (
 // Nothing of an opted-out call's conversation passes Decode or Redact, and both give the same rows.
 func TestOptOut(t *testing.T) {
 	t.Parallel()
-	body := wiretest.Payload(t, "v3_detail_opt_out_sent")
+	body := payload(t, "v3_detail_opt_out_sent")
 	clean, changed, err := wire.Redact(schema.CallResource, body)
 	if err != nil || !changed {
 		t.Fatalf("redact: changed %v, %v", changed, err)
@@ -35,7 +35,7 @@ func TestOptOut(t *testing.T) {
 	if c.TranscriptState() != Withheld || c.CanHaveTranscript() || c.DetailDue() {
 		t.Errorf("transcript %v", c.TranscriptState())
 	}
-	test.NoDiff(t, cmp.Diff(c, decoded(t, clean, schema.KindDetail), wiretest.SameRows), "the redacted body makes other rows")
+	test.NoDiff(t, cmp.Diff(c, decoded(t, clean, schema.KindDetail), sameRows), "the redacted body makes other rows")
 	if again, changed, err := wire.Redact(schema.CallResource, clean); changed || err != nil || &again[0] != &clean[0] {
 		t.Errorf("redacted twice: changed %v, %v", changed, err)
 	}
@@ -67,7 +67,7 @@ func TestOptOutSpellings(t *testing.T) {
 // Redact copies nothing if there is nothing to remove.
 func TestRedactUnchanged(t *testing.T) { // not parallel: it counts allocations
 	for _, name := range []string{"v3_detail", "v2_item", "v3_detail_opt_out", "v3_item_thin"} {
-		body := wiretest.Payload(t, name)
+		body := payload(t, name)
 		clean, changed, err := wire.Redact(schema.CallResource, body)
 		if err != nil || changed || &clean[0] != &body[0] {
 			t.Errorf("%s: changed %v, %v", name, changed, err)
@@ -101,7 +101,7 @@ func TestRedactThenDecode(t *testing.T) {
 		test.OK(t, err)
 		want := c.Clone()
 		test.OK(t, d.Decode(clean, kind, &c))
-		if diff := cmp.Diff(want, &c, wiretest.SameRows); diff != "" {
+		if diff := cmp.Diff(want, &c, sameRows); diff != "" {
 			t.Fatalf("%s\nredacted %s\n%s", body, clean, diff)
 		}
 	})

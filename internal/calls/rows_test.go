@@ -3,6 +3,7 @@ package calls
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -70,19 +71,17 @@ func parsed(text []byte) (v any, err error) {
 // In the steady state, decoding a call, merging it and making its rows allocate nothing except for
 // its exact numbers.
 func TestNoAllocations(t *testing.T) { // not parallel: it counts allocations
-	body := wiretest.ObservedDetail(t)
-	var compact bytes.Buffer // JSON that the record spells differently has to be parsed
-	test.OK(t, json.Compact(&compact, wiretest.Payload(t, "v3_item")))
-	item := compact.Bytes()
+	var detail, item bytes.Buffer // JSON that the record spells differently has to be parsed
+	test.OK(t, errors.Join(json.Compact(&detail, payload(t, "v3_detail")), json.Compact(&item, payload(t, "v3_item"))))
 	var d Decoder
 	var c Call
 	var tools ToolRows
-	old := decoded(t, body, schema.KindDetail)
+	old := decoded(t, detail.Bytes(), schema.KindDetail)
 	n := testing.AllocsPerRun(100, func() {
-		test.OK(t, d.Decode(body, schema.KindDetail, &c))
+		test.OK(t, d.Decode(detail.Bytes(), schema.KindDetail, &c))
 		c.Settle(settledAt)
 		c.Complete(tools.Of(&c))
-		test.OK(t, d.Decode(item, schema.KindItem, &c))
+		test.OK(t, d.Decode(item.Bytes(), schema.KindItem, &c))
 		Merge(old, &c, schema.KindItem)
 		c.Settle(settledAt)
 		if Same(old, &c) {

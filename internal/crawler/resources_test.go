@@ -1,6 +1,8 @@
 package crawler
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -105,7 +107,7 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(wiretest.Record(top, wiretest.ParentNumber, 0))
 		return
 	default: // other resources are empty
-		_, _ = w.Write(wiretest.List(top, nil, ""))
+		_, _ = w.Write(listOf(top, nil, ""))
 		return
 	}
 	switch s.fault {
@@ -119,7 +121,7 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(500, "INTERNAL")
 		return
 	case "empty":
-		_, _ = w.Write(wiretest.List(s.of, nil, ""))
+		_, _ = w.Write(listOf(s.of, nil, ""))
 		return
 	}
 	if s.of.Single {
@@ -146,7 +148,16 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(404, "NOT_FOUND")
 		return
 	}
-	_, _ = w.Write(wiretest.List(s.of, items, next))
+	_, _ = w.Write(listOf(s.of, items, next))
+}
+
+// listOf returns a page of a list, with the cursor of the next one.
+func listOf(of *resource.Resource, items [][]byte, next string) []byte {
+	cursor := "null"
+	if next != "" {
+		cursor = strconv.Quote(next)
+	}
+	return fmt.Appendf(nil, `{%q:[%s],"total_count":%d,"next_cursor":%s}`, cmp.Or(of.Items, "items"), bytes.Join(items, []byte(",")), len(items), cursor)
 }
 
 // item returns the n-th object.

@@ -32,27 +32,6 @@ func Key(of *resource.Resource, parent string, n int) string {
 	return strings.Join(parts, "/")
 }
 
-// List returns a page of a list with these items and the cursor of the next page.
-func List(of *resource.Resource, items [][]byte, next string) []byte {
-	name := of.Items
-	if name == "" {
-		name = "items"
-	}
-	raw := []json.RawMessage{}
-	for _, item := range items {
-		raw = append(raw, item)
-	}
-	page := map[string]any{name: raw, "total_count": len(items), "next_cursor": nil}
-	if next != "" {
-		page["next_cursor"] = next
-	}
-	body, err := json.Marshal(page)
-	if err != nil {
-		panic(err)
-	}
-	return body
-}
-
 func text(column string, n int) string { return fmt.Sprintf("%s-%03d", column, n) }
 
 func object(of *resource.Resource, n, v int, whole bool) []byte {
