@@ -30,8 +30,7 @@ func TestEverySettingIsUsed(t *testing.T) {
 	}
 }
 
-// A key and a warehouse are used only with the address given for them, for all combinations of
-// sources.
+// A key is used only with the address given for it, for all combinations of sources.
 func TestKeyGoesToItsAddress(t *testing.T) {
 	const (
 		machine  = "base_url = \"http://machine\"\napi_key_file = \"/k\"\nwarehouse = \"/w\"\n"
@@ -46,7 +45,7 @@ func TestKeyGoesToItsAddress(t *testing.T) {
 		{"another address by flag", machine, "", "", "--base-url=http://other", "API key"},
 		{"another address by variable", machine, "", "CALLHOUSE_BASE_URL=http://other", "", "API key"},
 		{"the same address by flag", machine, "", "", "--base-url=http://machine/v3/", ""},
-		{"address and key by flag", machine, "", "", "--base-url=http://other --api-key-file=/o", "warehouse"},
+		{"address and key by flag", machine, "", "", "--base-url=http://other --api-key-file=/o", ""},
 		{"address, key and warehouse by flag", machine, "", "", "--base-url=http://other --api-key-file=/o --warehouse=/ow", ""},
 		{"address by flag, key in the environment", machine, "", "CALLHOUSE_API_KEY=o", "--base-url=http://other --warehouse=/ow", ""},
 		{"address and key in the environment", machine, "", "CALLHOUSE_API_KEY=o CALLHOUSE_BASE_URL=http://other CALLHOUSE_WAREHOUSE=/ow", "", ""},
@@ -54,10 +53,8 @@ func TestKeyGoesToItsAddress(t *testing.T) {
 		{"key by flag, for the file's address", machine, "", "", "--api-key-file=/o", ""},
 		{"another warehouse alone", machine, "", "", "--warehouse=/ow", ""},
 		{"a key file without an address", "api_key_file = \"/k\"", "", "", "--base-url=http://other", "API key"},
-		{"a warehouse without an address", "warehouse = \"/w\"", "", "CALLHOUSE_API_KEY=o", "--base-url=http://other", ""},
 		{"both in the environment, and another address by flag", "", "", "CALLHOUSE_API_KEY=o CALLHOUSE_BASE_URL=http://machine", "--base-url=http://other", "API key"},
 		{"a key file in the environment, and another address by flag", "", "", "CALLHOUSE_API_KEY_FILE=/k CALLHOUSE_BASE_URL=http://machine", "--base-url=http://other", "API key"},
-		{"a warehouse in the environment, and another address by flag", "", "", "CALLHOUSE_WAREHOUSE=/w CALLHOUSE_BASE_URL=http://machine", "--base-url=http://other --api-key-file=/o", "warehouse"},
 		{"key in the environment, address by flag", "", "", "CALLHOUSE_API_KEY=o", "--base-url=http://other", ""},
 		{"no key at all", "base_url = \"http://machine\"", "", "", "--base-url=http://other", ""},
 		{"a profile", profiled, "p", "", "", ""},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -67,8 +66,7 @@ type importer struct {
 	stderr  io.Writer
 	w       *sink.Warehouse
 	in      *sink.Import
-	named   int64        // skipped lines reported one by one
-	read    atomic.Int64 // bytes of the sources
+	named   int64 // skipped lines reported one by one
 	outcome string
 	row     schema.Run
 	drift   wire.DriftCounts
@@ -134,9 +132,7 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 	}
 	screen := newScreen(i.stderr, i.Quiet)
 	i.stderr = screen.out
-	stop := screen.showBytes(total, i.read.Load)
-	err := i.add(ctx, sources, stdin)
-	stop()
+	err := i.add(ctx, sources, stdin, &watched{screen: screen, log: screen.logger(screen.out), total: total, read: new(int64)})
 	screen.close()
 	i.outcome = schema.OutcomeDone
 	code := cli.ExitOK
@@ -186,7 +182,7 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 }
 
 // add imports one source after another.
-func (i *importer) add(ctx context.Context, sources []source, stdin io.Reader) error {
+func (i *importer) add(ctx context.Context, sources []source, stdin io.Reader, watch *watched) error {
 	kind := schema.KindItem
 	if i.details {
 		kind = schema.KindDetail
@@ -196,7 +192,8 @@ func (i *importer) add(ctx context.Context, sources []source, stdin io.Reader) e
 		if src.file != nil {
 			in = src.file
 		}
-		r, err := src.lines(&counted{in, &i.read})
+		watch.in = in
+		r, err := src.lines(watch)
 		if err == nil {
 			err = i.in.Add(ctx, &sink.Dump{Name: src.path, Lines: r, AsOf: src.asOf, Kind: kind})
 			_ = r.Close() // it was only read

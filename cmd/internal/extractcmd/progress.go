@@ -110,18 +110,6 @@ func (s *screen) show(p sink.Progress) {
 	s.report(s.logger(s.out), p.What, humanize.Comma(p.Done)+" of "+humanize.Comma(p.Total)+" calls")
 }
 
-// showBytes shows how many bytes are read until stop is called.
-func (s *screen) showBytes(total int64, read func() int64) (stop func()) {
-	log := s.logger(s.out)
-	return cli.Every(drawEvery, func() {
-		status := humanize.Bytes(uint64(read()))
-		if total > 0 {
-			status += " of " + humanize.Bytes(uint64(total))
-		}
-		s.report(log, "read", status)
-	})
-}
-
 // crawlStatus describes the work of a crawl's phase: how much of it is done, the use of the budget and
 // the time left. what is empty if there is nothing to show. Totals are estimates; a total below the completed
 // amount is never shown. While the list is being read, the number of transcripts is unknown, so the time

@@ -36,15 +36,22 @@ func (j *job) setRetention(at time.Time) (err error) {
 func (j *job) limitErased() error {
 	j.w.Keep(j.callsFrom)
 	aged, total, err := j.w.Aging()
-	if err != nil || j.Yes || float64(aged) <= maxErased*float64(total) {
-		return err
+	if err == nil {
+		j.tooMany("--keep "+j.Keep, "calls", aged, total, j.callsFrom)
+	}
+	return err
+}
+
+// tooMany reports whether a setting would erase too many things at once. Then nothing is erased.
+func (j *job) tooMany(keep, what string, aged, total int64, before time.Time) bool {
+	if j.Yes || float64(aged) <= maxErased*float64(total) {
+		return false
 	}
 	j.w.Keep(time.Time{})
-	j.notErased = cli.Fail(cli.ExitIncomplete, fmt.Errorf(
-		"--keep %s would erase %s of %s calls at once, those that started before %s; nothing was erased",
-		j.Keep, humanize.Comma(aged), humanize.Comma(total), j.callsFrom.Format(time.DateOnly)),
-		"check this machine's clock and --keep; to erase them, use extract run --yes")
-	return nil
+	j.notErased = cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s would erase %s of %s %s at once, those that started before %s; "+
+		"nothing was erased", keep, humanize.Comma(aged), humanize.Comma(total), what, before.Format(time.DateOnly)),
+		"check this machine's clock and the setting; to erase them, use extract run --yes")
+	return true
 }
 
 // prune deletes the recordings of forgotten calls that forget could not delete, of callers who opted
@@ -101,13 +108,8 @@ func (j *job) limitDeleted(ctx context.Context, before *time.Time, keep string) 
 			aged++
 		}
 	}
-	if float64(aged) <= maxErased*float64(stored) {
-		return nil
+	if j.tooMany(keep, "recordings", aged, stored, *before) {
+		*before = time.Time{}
 	}
-	*before = time.Time{}
-	j.w.Keep(time.Time{})
-	j.notErased = cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s would delete %s of %s recordings at once; nothing was deleted", keep,
-		humanize.Comma(aged), humanize.Comma(stored)),
-		"check this machine's clock and the setting; to delete them, use extract run --yes")
 	return nil
 }

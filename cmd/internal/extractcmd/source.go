@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 
+	"github.com/dustin/go-humanize"
 	"github.com/klauspost/compress/zstd"
 
 	"callhouse/cmd/internal/cli"
@@ -72,15 +73,23 @@ func (s *source) lines(in io.Reader) (_ io.ReadCloser, err error) {
 	return lines, nil
 }
 
-// counted counts what is read.
-type counted struct {
-	in io.Reader
-	n  *atomic.Int64
+// watched shows how many bytes are read.
+type watched struct {
+	in     io.Reader
+	screen *screen
+	log    *slog.Logger
+	read   *int64
+	total  int64 // 0: unknown
 }
 
 // Read implements io.Reader.
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.in.Read(p)
-	c.n.Add(int64(n))
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.in.Read(p)
+	*w.read += int64(n)
+	status := humanize.Bytes(uint64(*w.read))
+	if w.total > 0 {
+		status += " of " + humanize.Bytes(uint64(w.total))
+	}
+	w.screen.report(w.log, "read", status)
 	return n, err
 }
