@@ -74,43 +74,6 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// Tool calls, paired by hand.
-func TestToolCalls(t *testing.T) {
-	item := func(n int64, role string, more row) row {
-		r := row{"call_id": "c", "turn": n, "role": role}
-		for k, v := range more {
-			r[k] = v
-		}
-		return r
-	}
-	const invoked, result = "tool_call_invocation", "tool_call_result"
-	w := warehouse(t, analyticstest.Data{
-		Calls: []row{{"call_id": "c"}},
-		Turns: []row{
-			item(0, "user", row{"start_at": int64(0), "end_at": int64(1000)}),
-			item(1, invoked, row{"tool_call_id": "x", "tool_name": "first"}),
-			item(2, invoked, row{"tool_call_id": "x", "tool_name": "second"}),
-			item(3, result, row{"tool_call_id": "x", "content": "Error"}),
-			item(4, result, row{"tool_call_id": "x", "content": "fine"}),
-			item(5, "agent", row{"start_at": int64(1800), "end_at": int64(3000)}),
-			item(6, invoked, row{"tool_name": "nameless"}),
-			item(7, result, row{"tool_call_id": "z", "content": "{}", "start_at": int64(3100), "end_at": int64(3200)}),
-			item(8, "user", row{"start_at": int64(2900), "end_at": int64(4000)}),
-			item(9, invoked, row{"tool_call_id": "w", "tool_name": "timed", "start_at": int64(4100)}),
-			item(10, result, row{"tool_call_id": "w", "start_at": int64(4350)}),
-		},
-	}, nil)
-	rows, err := w.SQL(t.Context(), "SELECT turn, tool_name, result_turn, result, failed, duration_ms, pause_ms FROM tool_calls ORDER BY turn")
-	want := [][]any{
-		{int64(1), "first", int64(3), "Error", true, nil, int64(800)},
-		{int64(2), "second", int64(4), "fine", false, nil, int64(800)},
-		{int64(6), "nameless", nil, nil, nil, nil, int64(0)}, // the caller interrupts
-		{int64(7), nil, int64(7), "{}", false, nil, int64(0)},
-		{int64(9), "timed", int64(10), nil, false, int64(250), nil}, // no speech after it
-	}
-	test.NoDiff(t, diff(want, all(t, rows, err)), "(-want +got)")
-}
-
 func TestCosts(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{Calls: []row{
 		{"call_id": "a", "start_at": int64(1), "total_cost": "0.0000"},

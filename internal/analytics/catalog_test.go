@@ -19,9 +19,7 @@ import (
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
-	"callhouse/internal/resource"
 	"callhouse/internal/test"
-	sqlfiles "callhouse/sql"
 )
 
 // stock is a DuckDB as any other program opens it: without anything of callhouse, and with its own
@@ -57,95 +55,6 @@ func texts(t *testing.T, next func(context.Context) ([]any, error)) string {
 			fmt.Fprintf(&b, "%v|", v)
 		}
 		b.WriteByte('\n')
-	}
-}
-
-func stockTexts(t *testing.T, conn *duck.Conn, text string) string {
-	t.Helper()
-	rows, err := conn.Query(t.Context(), text)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	defer rows.Close()
-	return texts(t, rows.Next)
-}
-
-// In a stock DuckDB, a catalog and a script return what the program itself returns, in every zone:
-// all views, columns and comments.
-func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
-	longtest.Only(t)
-	at := func(s string) int64 {
-		v, err := time.Parse(time.RFC3339, s)
-		test.OK(t, err)
-		return v.UnixMilli()
-	}
-	call := func(id, start string) row {
-		return row{"call_id": id, "start_at": at(start), "end_at": at(start) + 1500, "duration_ms": int64(1500), "status": "ended", "total_cost": "1.2500",
-			"metadata": `{"n":1.10,"it's":"\"q\""}`, "disconnection_reason": "user_hangup", "agent_id": analyticstest.One()[resource.Agents.Table][0]["agent_id"]}
-	}
-	full := analyticstest.Data{
-		// Around the nights in which Berlin's clocks change, and Seoul's midnight.
-		Calls: []row{call("c1", "2026-03-29T00:59:59Z"), call("c2", "2026-03-29T01:00:00Z"), call("c3", "2026-10-25T00:59:59Z"), call("c4", "2026-10-25T01:30:00Z"),
-			call("c5", "2026-11-18T14:59:59Z"), call("c6", "2026-11-18T15:00:00Z"), {"call_id": "c7"}},
-		Turns: []row{
-			{"call_id": "c1", "turn": int64(0), "role": "tool_call_invocation", "tool_call_id": "t", "tool_name": "find", "arguments": `{"a":1}`},
-			{"call_id": "c1", "turn": int64(1), "role": "tool_call_result", "tool_call_id": "t", "content": `{"status":"error"}`},
-			{"call_id": "c1", "turn": int64(2), "role": "user", "content": "it's", "start_at": at("2026-03-29T01:00:00Z"), "end_at": at("2026-03-29T01:00:01Z")}},
-		Items: []row{{"call_id": "c1", "position": int64(0), "name": "n", "value": `"x"`}},
-		Runs:  []row{{"run_id": "r"}}, Others: analyticstest.One(),
-	}
-	for name, d := range map[string]analyticstest.Data{"full": full, "empty": {}} {
-		// A quote in the path must not end an SQL string.
-		dir := t.TempDir()
-		root := filepath.Join(dir, "it's a warehouse")
-		analyticstest.Write(t, filepath.Join(dir, "w"), 7, d)
-		test.OK(t, os.Rename(filepath.Join(dir, "w"), root))
-		snap, err := database.CurrentAbsolute(root)
-		test.OK(t, err)
-		tried := longtest.Each(3)
-		for i, zone := range []string{"UTC", "Asia/Seoul", "Europe/Berlin"} {
-			if !tried(i) {
-				continue
-			}
-			t.Run(name+" "+zone, func(t *testing.T) {
-				loc, err := time.LoadLocation(zone)
-				test.OK(t, err)
-				w := open(t, root, loc)
-				path := filepath.Join(t.TempDir(), "callhouse.duckdb")
-				test.OK(t, database.WriteCatalog(t.Context(), snap, loc, path))
-				if left, err := filepath.Glob(path + ".*"); err != nil || len(left) > 0 {
-					t.Errorf("beside the catalog: %v, %v", left, err)
-				}
-				conn := stock(t)
-				test.OK(t, conn.Exec(t.Context(), "ATTACH '"+path+"' AS house (READ_ONLY); ATTACH ':memory:' AS script; USE script"))
-				test.OK(t, conn.Exec(t.Context(), database.CatalogScript(snap, loc)))
-				test.OK(t, conn.Exec(t.Context(), "USE memory"))
-				for _, v := range sqlfiles.ViewsByName() {
-					rows, err := w.SQL(t.Context(), "SELECT * FROM "+v.Name+" ORDER BY ALL")
-					test.OK(t, err)
-					want := texts(t, rows.Next)
-					rows.Close()
-					if name == "full" && want == "" {
-						t.Errorf("%s is empty: nothing is compared", v.Name)
-					}
-					for _, db := range []string{"house", "script"} {
-						if got := stockTexts(t, conn, "SELECT * FROM "+db+"."+v.Name+" ORDER BY ALL"); got != want {
-							t.Errorf("%s.%s holds\n%s\nthe warehouse\n%s", db, v.Name, got, want)
-						}
-						comments := stockTexts(t, conn, fmt.Sprintf("SELECT column_name FROM duckdb_columns() WHERE database_name = '%s' AND schema_name = 'main' AND table_name = '%s' AND comment IS NULL", db, v.Name))
-						if comments != "" {
-							t.Errorf("%s.%s: no comment on %s", db, v.Name, comments)
-						}
-					}
-				}
-				if got := stockTexts(t, conn, "SELECT count(agent_name) > 0 FROM house.calls"); name == "full" && got != "true|\n" {
-					t.Errorf("calls have a name of their agent: %s", got)
-				}
-				if got, want := stockTexts(t, conn, "SELECT snapshot, zone, folder FROM house.snapshot"), "7|"+zone+"|"+snap.Dir+"|\n"; got != want {
-					t.Errorf("snapshot is %q, want %q", got, want)
-				}
-			})
-		}
 	}
 }
 

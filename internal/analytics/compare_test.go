@@ -122,13 +122,13 @@ func TestComparisonEqualsTwoReports(t *testing.T) {
 		{"Australia/Lord_Howe", "hour,call_type", "2026-10-25T12:00:00+11:00", "2026-11-03T09:00:00+11:00", "2026-10-11T12:00:00+11:00"},
 		{"Asia/Kathmandu", "metadata.campaign", "2026-11-19T12:00:00Z", "2026-11-19T20:00:00Z", "2026-11-12T12:00:00Z"},
 	} {
-		if *everyQuestion > 1 && i != 1 {
+		if !longtest.On() && i != 1 {
 			continue
 		}
 		w := open(t, root, zone(t, c.zone))
 		steps, _ := sqlfiles.Steps("durations")
 		for _, f := range append(sqlfiles.Reports(), steps) {
-			if !f.Comparable() || *everyQuestion > 1 && r.IntN(2) > 0 {
+			if !f.Comparable() {
 				continue
 			}
 			p, err := compare(w, f.Name, question.Params{By: c.by, Field: "colour=true", Steps: f == steps, Since: parse(t, c.since), Until: parse(t, c.until)}, now)
@@ -318,7 +318,7 @@ func TestComparedWithNothing(t *testing.T) {
 	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 30), nil)
 	first := w.Snapshot().Manifest.FilesOf("calls")[0].Period // a month or a day
 	month := parse(t, first[:len("2026-03")]+"-01T00:00:00Z")
-	compared, tried := 0, longtest.Each(3)
+	compared, tried := 0, longtest.Each(9)
 	for i, f := range sqlfiles.Reports() {
 		if !f.Comparable() || !tried(i) {
 			continue
@@ -332,7 +332,7 @@ func TestComparedWithNothing(t *testing.T) {
 		all(t, rows, nil)
 		compared++
 	}
-	if compared < 2 || longtest.On() && compared < 10 {
+	if compared < 1 || longtest.On() && compared < 10 {
 		t.Errorf("%d reports are compared by two groups", compared)
 	}
 }
@@ -379,37 +379,6 @@ func parse(t *testing.T, s string) time.Time {
 	v, err := time.Parse(time.RFC3339, s)
 	test.OK(t, err)
 	return v
-}
-
-// A share that is 100 % by definition is not judged, and does not widen the bounds of the others.
-func TestSharesOfThemselvesAreNotJudged(t *testing.T) {
-	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 300), nil)
-	first := w.Snapshot().Manifest.FilesOf("calls")
-	month := parse(t, first[len(first)-1].Period[:len("2026-03")]+"-01T00:00:00Z")
-	f, err := question.Report("funnel")
-	test.OK(t, err)
-	p, err := compare(w, "funnel", question.Params{Since: month, Until: month.AddDate(0, 1, 0)}, month.AddDate(1, 0, 0))
-	test.OK(t, err)
-	got := ask(t, w, f, p)
-	var judged []string
-	for _, key := range got.keys {
-		for _, share := range []string{"attempted_percent", "connected_percent", "answered_percent"} {
-			if got.at(key, "change_low_"+share) != nil {
-				judged = append(judged, key+share)
-			}
-		}
-	}
-	want := []string{`stage="connected" attempted_percent`, `stage="conversed" attempted_percent`, `stage="conversed" connected_percent`,
-		`stage="completed" attempted_percent`, `stage="completed" connected_percent`, `stage="completed" answered_percent`}
-	if !slices.Equal(judged, want) {
-		t.Errorf("judged are %q, want %q", judged, want)
-	}
-	q, _ := p.Previous()
-	is, was := ask(t, w, f, question.Params{Since: p.Since, Until: p.Until}), ask(t, w, f, q)
-	if n := judgedOf(f, is, was, got); n != len(want) {
-		t.Errorf("the bounds are those of %d changes, want %d", n, len(want))
-	}
-	checkComparison(t, f, "UTC", is, was, got)
 }
 
 // For people, a group that is compared has one row: that of the stage or outcome that the header names, else the

@@ -2,16 +2,9 @@ package analytics_test
 
 import (
 	"cmp"
-	"math/rand/v2"
 	"slices"
 	"sort"
-	"testing"
 	"time"
-
-	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/question"
-	"callhouse/internal/longtest"
-	"callhouse/internal/test"
 )
 
 func earlyOf(g *group, turns map[any][]row) []any {
@@ -143,30 +136,4 @@ func concurrencyOf(g *group, every string, loc *time.Location) (out [][]any) {
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i][1].(int64) < out[j][1].(int64) })
 	return out
-}
-
-// The steps of the report concurrency, across clock changes and midnights.
-func TestConcurrency(t *testing.T) {
-	d := analyticstest.Data{Calls: randomCalls(rand.New(rand.NewPCG(3, 3)), 200)}
-	for _, c := range d.Calls[:20] { // some last for days
-		c["duration_ms"] = int64(100_000_000)
-	}
-	root := t.TempDir()
-	analyticstest.Write(t, root, 1, d)
-	steps := longtest.Each(9)
-	for at, every := range []string{"", "hour", "minute"} {
-		for i, p := range []question.Params{{Every: every}, {Every: every, By: "agent,call_type", Where: []string{"status=ended"}},
-			{Every: every, Since: time.Date(2026, 10, 25, 0, 0, 7, 0, time.UTC)}} {
-			if !steps(3*at + i) {
-				continue
-			}
-			w := open(t, root, zone(t, []string{"Australia/Lord_Howe", "Europe/Berlin", "Asia/Kathmandu"}[at]))
-			rows, err := askFor(t.Context(), w, "concurrency", p)
-			test.NoDiff(t, diff(oracle("concurrency", d, p, w.Location()), all(t, rows, err)), "%+v (-oracle +report)", p)
-		}
-	}
-	w := open(t, root, nil)
-	if _, err := askFor(t.Context(), w, "concurrency", question.Params{Every: "second"}); err == nil {
-		t.Error("a step that there is not is taken")
-	}
 }

@@ -16,7 +16,6 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
-	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
@@ -346,93 +345,6 @@ func placedBy(campaign any, d analyticstest.Data, p question.Params, loc *time.L
 		}
 	}
 	return []any{int64(attempts), int64(met), share(met, known), int64(first), int64(later), best}
-}
-
-// The reports on the organisation equal their oracles.
-func TestReportsOnTheOrganisation(t *testing.T) {
-	seeds, tried, n := longtest.Each(2), longtest.Each(8), 0
-	for seed := range 2 {
-		if !seeds(seed) {
-			continue
-		}
-		r := rand.New(rand.NewPCG(uint64(seed), 16))
-		d := randomData(r, 200)
-		organisation(r, &d)
-		w := warehouse(t, d, zone(t, "Asia/Seoul"))
-		for _, p := range []question.Params{{}, {By: "agent"}, {By: "weekday,call_type", Where: []string{"agent_type=flow"}}, {Where: []string{"status=none"}},
-			{Agent: "a1-one", Since: time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)}, {Until: time.Date(2026, 10, 26, 0, 0, 0, 0, time.UTC)}} {
-			for _, report := range []string{"campaigns", "changes", "flows"} {
-				p := p
-				p.NamesInPlace = true
-				if n++; !tried(n - 1) {
-					continue
-				}
-				if report != "flows" {
-					if p.By == "agent" { // the same as without groups
-						continue
-					}
-					p.By = ""
-				}
-				rows, err := askFor(t.Context(), w, report, p)
-				test.NoDiff(t, diffNear(oracle(report, d, p, w.Location()), all(t, rows, err)), "%s, %+v (-oracle +report)", report, p)
-			}
-		}
-	}
-}
-
-// Groups and conditions from tables of the organisation equal the oracle.
-func TestDimensionsOfTheOrganisation(t *testing.T) {
-	r := rand.New(rand.NewPCG(16, 4))
-	d := randomData(r, 150)
-	organisation(r, &d)
-	root := t.TempDir()
-	analyticstest.Write(t, root, 1, d)
-	w := open(t, root, zone(t, "Asia/Seoul"))
-	tried := longtest.Each(6)
-	for i, p := range []question.Params{
-		{By: "agent_type"},
-		{By: "number"},
-		{By: "agent_type,day"},
-		{By: "number,agent_type", Where: []string{"agent_type=flow", "agent_type="}},
-		{By: "weekday", Where: []string{"number=+8215880000", "number=sip:777@10.0.0.1"}},
-		{By: "agent", Where: []string{"number=", "agent_type=single_prompt"}},
-	} {
-		p.NamesInPlace = true // otherwise they have their own column
-		if !tried(i) {
-			continue
-		}
-		for _, report := range []string{"volume", "durations", "worst"} {
-			rows, err := askFor(t.Context(), w, report, p)
-			test.NoDiff(t, diffNear(oracle(report, d, p, w.Location()), all(t, rows, err)), "%s, %+v (-oracle +report)", report, p)
-		}
-		if i%*everyQuestion == 0 {
-			checkReports(t, root, w.Location(), d, p)
-		}
-	}
-}
-
-// The groups of --by number and its conditions are those of the column own_number:
-// a call outside the days on which the organisation owned its number has none.
-func TestNumberIsTheOwnNumber(t *testing.T) {
-	line := "+8215880000"
-	d := analyticstest.Data{Others: map[*schema.Table][]row{resource.Numbers.Table: {{"number_id": "n1", "number": line, "start_at": int64(2 * 86_400_000)}}}}
-	for i, own := range []any{nil, line, line, nil, nil} { // the first three to the number, of which one before it was owned
-		c := row{"call_id": fmt.Sprint("c", i), "start_at": int64(i+1) * 86_400_000, "call_type": "inbound", "direction": "inbound", "to_number": line, "own_number": own}
-		if i > 2 {
-			c["call_type"], c["direction"], c["to_number"], c["presentation_number"] = "outbound", "outbound", "+821012345678", line
-		}
-		d.Calls = append(d.Calls, c)
-	}
-	w := warehouse(t, d, nil)
-	for _, c := range []struct {
-		report string
-		p      question.Params
-	}{{"volume", question.Params{By: "number"}}, {"volume", question.Params{Where: []string{"number="}}}, {"volume", question.Params{Where: []string{"number=" + line}}}} {
-		rows, err := askFor(t.Context(), w, c.report, c.p)
-		got := all(t, rows, err)
-		want := oracle(c.report, withNumbers(d), c.p, w.Location())
-		test.NoDiff(t, diffNear(want, got), "%s, %+v (-oracle +report)", c.report, c.p)
-	}
 }
 
 // withNumbers sets the number of each call for the oracle.

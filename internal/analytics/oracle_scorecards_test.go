@@ -8,12 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"testing"
-	"time"
-
-	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/question"
-	"callhouse/internal/test"
 )
 
 // randomEvaluation returns an evaluation in one of the shapes that the service may send: its
@@ -186,41 +180,4 @@ func number4(f float64) float64 {
 	r, _ := new(big.Rat).SetString(new(big.Rat).SetFloat64(f).FloatString(4))
 	out, _ := r.Float64()
 	return out
-}
-
-// Each criterion of an evaluation is judged with confidence bounds and compared with the previous
-// period, whatever the shape that the service sends.
-func TestScorecards(t *testing.T) {
-	since := time.Date(2026, 11, 9, 0, 0, 0, 0, time.UTC)
-	var calls []row
-	for i := range 400 {
-		c := row{"call_id": fmt.Sprint(i), "agent_id": []string{"a", "b"}[i%2], "status": "ended", "start_at": since.AddDate(0, 0, i%14-7).Add(time.Duration(i) * time.Second).UnixMilli()}
-		before := i%14 < 7
-		passed, score := i%5 > 0, 3+i/2%3
-		if before && i%2 == 0 {
-			passed, score = i%8 == 0, 1+i/2%3
-		}
-		c["evaluation"] = fmt.Sprintf(`{"criteria":[{"name":"greeting","passed":%t,"score":%d}]}`, passed, score)
-		calls = append(calls, c)
-	}
-	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-	rows, err := askFor(t.Context(), w, "scorecards", question.Params{By: "agent", Since: since, PreviousSince: since.AddDate(0, 0, -7), PreviousUntil: since})
-	test.OK(t, err)
-	at := map[string]int{}
-	for i, c := range rows.Columns() {
-		at[c.Name] = i
-	}
-	found := map[string]bool{} // whether the change is significant
-	for _, line := range all(t, rows, nil) {
-		key := fmt.Sprint(line[0], " ", line[at["criterion"]])
-		low, high := line[at["change_low_share_percent"]], line[at["change_high_share_percent"]]
-		if line[at["kind"]] == "number" {
-			low, high = line[at["change_low_mean"]], line[at["change_high_mean"]]
-		}
-		found[key] = number(t, low) > 0 || number(t, high) < 0
-	}
-	want := map[string]bool{"a criteria.greeting.passed": true, "a criteria.greeting.score": true, "b criteria.greeting.passed": false, "b criteria.greeting.score": false}
-	if fmt.Sprint(found) != fmt.Sprint(want) {
-		t.Errorf("found are %v, want %v", found, want)
-	}
 }

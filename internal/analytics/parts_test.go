@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 	sqlfiles "callhouse/sql"
 )
@@ -54,9 +55,9 @@ func TestReportsOverDamagedFiles(t *testing.T) {
 		return all(t, rows, err), nil
 	}
 	left := 0
-	every := min(*everyQuestion, 10)
+	tried := longtest.Each(14)
 	for i, f := range sqlfiles.Reports() {
-		if i%every != 0 {
+		if !tried(i) {
 			continue
 		}
 		p := question.Params{Call: data.Calls[0]["call_id"].(string), Words: []string{"a"}}

@@ -47,12 +47,12 @@ WITH counted AS (
     SELECT key, row_number() OVER () AS n
     FROM (SELECT DISTINCT key FROM counted)
 ), changes AS (
-    SELECT n, 4 * epoch_ms(start_at) + unnest([2, 4 * duration_ms]) AS change
+    SELECT n, 4 * epoch_ms(start_at) + unnest(CASE WHEN duration_ms > 0 THEN [2, 4 * duration_ms] ELSE [1] END) AS change
     FROM selected JOIN groups ON selected.key IS NOT DISTINCT FROM groups.key
-    WHERE start_at IS NOT NULL AND duration_ms > 0
+    WHERE start_at IS NOT NULL AND duration_ms IS NOT NULL
 ), levels AS (
     SELECT n, change, change & 3 AS kind,
-        sum(CAST(CASE change & 3 WHEN 2 THEN 1 ELSE -1 END AS TINYINT)) OVER (ORDER BY n, change ROWS UNBOUNDED PRECEDING) AS level
+        sum(CAST(CASE change & 3 WHEN 2 THEN 1 WHEN 0 THEN -1 ELSE 0 END AS TINYINT)) OVER (ORDER BY n, change ROWS UNBOUNDED PRECEDING) AS level
     FROM changes
 ), heights AS (
     SELECT n, date_trunc('hour', local_time(make_timestamptz(1000 * ((change - kind) // 4 - CASE WHEN kind = 0 THEN 1 ELSE 0 END)))) AS step,
