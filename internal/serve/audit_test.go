@@ -102,6 +102,7 @@ func testDialect(t *testing.T, h *testServer) {
 	c := h.connect(t, "")
 	for sql, want := range map[string]string{
 		`SELECT max(call_id) Key, count(*) n, CASE WHEN true THEN 1 END end, (SELECT 1 one) user, 'x' "Q" FROM calls`:                                                                                            "key n end user Q | c1 2 1 1 x",
+		`SELECT cast('abcdef' AS varchar(3)) a, CAST(lower('ABC') AS character varying(2)) b, cast((SELECT 'xyz' AS y) AS varchar(1)) c, 'abc'::varchar(2) d`:                                                    "a b c d | abc ab x ab",
 		`SELECT * FROM (SELECT current_database(), 1 AS X) AS s`:                                                                                                                                                 "current_database x | callhouse 1",
 		`WITH t(A) AS (SELECT 1) SELECT *, {'B': 2} AS c, format('{}%', 5) AS d FROM t`:                                                                                                                          `a c d | 1 {"B":2} 5%`,
 		`WITH t AS (SELECT sum(CASE WHEN x > 1 THEN 1 ELSE 0 END) AS n, sum(x::bigint) AS m FROM generate_series(1, 2) AS s(x)) SELECT n / 2 AS a, m / 2 AS b FROM t`:                                            "a b | 0 1.5",

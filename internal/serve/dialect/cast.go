@@ -64,17 +64,39 @@ func oidOf(thing string, name any) node {
 }
 
 // lengthRE matches the length in the spelling of a text type.
-var lengthRE = regexp.MustCompile(`^(?i)::\s*(?:character varying|varchar|character|char|bpchar)\s*\(\s*(\d+)\s*\)`)
+var lengthRE = regexp.MustCompile(`^(?i)(?:::|AS)\s*(?:character varying|varchar|character|char|bpchar)\s*\(\s*(\d+)\s*\)`)
 
 // shorten truncates a text to the length of its type, which DuckDB's parser drops.
 func (a *Statement) shorten(n, t node) {
 	if word(t, "id") != "VARCHAR" {
 		return
 	}
-	if m := lengthRE.FindStringSubmatch(a.at(n["query_location"])); m != nil {
+	spelled := a.at(n["query_location"])
+	if strings.HasPrefix(strings.ToLower(spelled), "cast") {
+		spelled = castType(spelled)
+	}
+	if m := lengthRE.FindStringSubmatch(spelled); m != nil {
 		length, _ := strconv.Atoi(m[1])
 		a.put(n, call("", "left", bare(n), integer(length)))
 	}
+}
+
+// castType returns the text of CAST(x AS type) from its AS on.
+func castType(text string) string {
+	s, depth, as := postgres.Split(text)[0], 0, 0
+	for i, t := range s.Tokens {
+		switch {
+		case t.Text == "(":
+			depth++
+		case t.Text == ")" && depth == 1:
+			return s.From(as)
+		case t.Text == ")":
+			depth--
+		case depth == 1 && t.Is("as"):
+			as = i
+		}
+	}
+	return ""
 }
 
 // oids changes the bigints in a type to oids.

@@ -347,3 +347,4 @@ SELECT status IS NULL unknown, NOT status = 'x' no, duration_ms IS NOT DISTINCT 
 SELECT 1 year
 SELECT 1 over
 SELECT extract(year FROM start_at) show, date_trunc('day', start_at at time zone 'UTC') at FROM calls ORDER BY call_id
+SELECT cast('abcdef' AS varchar(3)), CAST(lower('ABCDEF') AS character varying(2)), cast(cast('abcd' AS text) AS char(3)), cast((SELECT 'xyz' AS y) AS varchar(1))
