@@ -84,7 +84,7 @@ func TestArchive(t *testing.T) {
 	}
 
 	before, all, calls := s.requested(), len(s.files()), number(t, s.one("SELECT count(*) FROM calls"))
-	s.night("--keep-recordings", "7d").reports(t, cli.ExitIncomplete, "recordings at once; nothing was deleted")
+	s.night("--keep-recordings", "7d").reports(t, cli.ExitIncomplete, "recordings at once, those that started before")
 	was := s.archive
 	s.archive += "-new"
 	s.night().reports(t, cli.ExitUsage, fmt.Sprintf("recordings names %s, but the files of %d recordings are in %s", s.archive, all, was), "move the files there")
@@ -93,7 +93,7 @@ func TestArchive(t *testing.T) {
 	if r := s.extract(t.Context(), "status"); !strings.Contains(r.stdout, "1 recording of forgotten calls still to be deleted") {
 		t.Errorf("status: %d %s", r.code, r.stdout)
 	}
-	s.mustNight("--keep-recordings", "7d", "--yes")
+	s.mustNight("--keep-recordings", "7d", "--yes", "--adopt")
 	kept := s.storedPaths()
 	if len(kept) == 0 || len(kept) >= all-1 || len(s.files()) != len(kept) || number(t, s.one("SELECT count(*) FROM calls")) != calls-1 || s.requested() != before {
 		t.Errorf("%d of %d recordings, %d files, %d requests, and %v calls of %d", len(kept), all, len(s.files()), s.requested()-before, s.one("SELECT count(*) FROM calls"), calls)

@@ -1,14 +1,8 @@
 package extractcmd
 
 import (
-	"context"
-	"errors"
-	"io/fs"
-	"math"
-	"path"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
@@ -26,47 +20,9 @@ const bytesPerSecond = 8 << 20
 // archives reports whether recordings are archived.
 func (s *settings) archives() bool { return s.Recordings != recordingsOff && s.Recordings != "" }
 
-// lookFor is how many of the newest recordings are checked at a new address.
-const lookFor = 20
-
-// moved fails if the recordings of a warehouse were stored in another archive, and none of the newest
-// is in this one: their rows would refer to missing files.
-func moved(ctx context.Context, w *sink.Warehouse, a *recording.Archive) error {
-	if w.Snapshot() == nil || w.Snapshot().Manifest.Archive == "" || w.Snapshot().Manifest.Archive == a.Address() {
-		return nil
-	}
-	m := w.Snapshot().Manifest
-	looked := 0
-	for r, err := range w.RecordingsBefore(ctx, time.UnixMilli(math.MaxInt64/2)) {
-		if err != nil {
-			return explain(err)
-		}
-		if r.Known.State != schema.RecordingStored {
-			continue
-		}
-		sizes, err := a.Sizes(ctx, path.Dir(r.Known.Path))
-		switch {
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return cli.Usage("check the setting recordings", "look for the recordings of this warehouse in %s: %w",
-				layout.ArchivePlace(a.Address()), err)
-		case err == nil && sizes[r.Known.Path] == r.Known.Bytes:
-			return nil
-		}
-		if looked++; looked == lookFor {
-			break
-		}
-	}
-	if looked == 0 {
-		return nil
-	}
-	return cli.Usage("move the files there, under the same paths, or set recordings back",
-		"--recordings names %s, but the files of %s are in %s", layout.ArchivePlace(a.Address()),
-		cli.Plural(m.Recordings().States[schema.RecordingStored], "recording"), layout.ArchivePlace(m.Archive))
-}
-
 // openArchive returns the archive of recordings for a warehouse that is open for writing; nil if
 // there is none. It must follow startMask. It removes incomplete downloads of killed processes.
-func (s *settings) openArchive(ctx context.Context, w *sink.Warehouse) (*recording.Archive, error) {
+func (s *settings) openArchive(w *sink.Warehouse) (*recording.Archive, error) {
 	if !s.archives() {
 		return nil, nil
 	}
@@ -83,9 +39,14 @@ func (s *settings) openArchive(ctx context.Context, w *sink.Warehouse) (*recordi
 	if err != nil {
 		return nil, cli.Usage("use a folder, or s3://bucket/prefix", "--recordings: %w", err)
 	}
-	if err := moved(ctx, w, a); err != nil {
-		a.Close()
-		return nil, err
+	if now := w.Snapshot(); now != nil && !s.Adopt {
+		stored := now.Manifest.Recordings().States[schema.RecordingStored]
+		if was := now.Manifest.Archive; stored > 0 && was != a.Address() {
+			a.Close()
+			return nil, cli.Usage("set recordings back; or move the files there, under the same paths, and use extract run --adopt",
+				"--recordings names %s, but the files of %s are in %s", layout.ArchivePlace(a.Address()), cli.Plural(stored, "recording"),
+				layout.ArchivePlace(was))
+		}
 	}
 	w.Archive(a.Address())
 	return a, nil

@@ -62,7 +62,7 @@ func (s *session) prepare(ctx context.Context) (err error) {
 	}
 	s.cfg.Resources, s.cfg.Transcripts, s.cfg.MaxDuration, s.Recordings = nil, crawler.FromV3, 0, recordingsOff // left to sweeps
 	s.cfg.DownAfter = downAfter
-	return s.connect(ctx, func() bool { return false })
+	return s.connect(func() bool { return false })
 }
 
 // loop polls, fetches and commits. While the service fails, it backs off.

@@ -41,10 +41,10 @@ func (j *job) open(opts sink.Options, use func() error) error {
 
 // connect creates the crawler, which the caller closes. It must follow startMask. over reports that the
 // crawl is over; then the command itself makes the commit.
-func (j *job) connect(ctx context.Context, over func() bool) (err error) {
+func (j *job) connect(over func() bool) (err error) {
 	cfg := &j.cfg
 	remember(cfg, j.w, j.log)
-	if cfg.Recordings, err = j.openArchive(ctx, j.w); err != nil {
+	if cfg.Recordings, err = j.openArchive(j.w); err != nil {
 		return err
 	}
 	cfg.Logger, cfg.Now, cfg.AnyClock = j.log, j.Now, j.Yes

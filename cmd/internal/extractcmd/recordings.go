@@ -100,7 +100,7 @@ func (j *job) archive(ctx context.Context, screen *screen) error {
 	}
 	cfg := &j.cfg
 	cfg.Resources, cfg.RecordingsAgain, cfg.CheckpointEvery = nil, true, sink.OfferEvery
-	if err := j.connect(ctx, func() bool { return false }); err != nil {
+	if err := j.connect(func() bool { return false }); err != nil {
 		return err
 	}
 	defer j.crawler.Close()

@@ -161,7 +161,7 @@ func (n *night) prepare(ctx context.Context) error {
 		cfg.ListOnly = true
 	}
 	cfg.CheckpointEvery = sink.OfferEvery
-	if err := n.connect(ctx, func() bool { return n.crawler.Progress().Phase == crawler.Finishing }); err != nil {
+	if err := n.connect(func() bool { return n.crawler.Progress().Phase == crawler.Finishing }); err != nil {
 		return err
 	}
 	n.log.Info("run started", "run", n.id, "warehouse", n.Warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)

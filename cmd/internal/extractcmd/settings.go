@@ -221,7 +221,8 @@ func (s *settings) runFlags(cmd *cobra.Command) {
 func (s *settings) yesFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.Yes, "yes", false, "override a safety check: erase many calls at once (--keep), or use the "+
 		"service's clock if this machine's differs by more than a day")
-	cmd.Flags().BoolVar(&s.Adopt, "adopt", false, "accept the calls of this address although they look like another organisation's")
+	cmd.Flags().BoolVar(&s.Adopt, "adopt", false, "accept the calls of this address although they look like another organisation's, "+
+		"or another archive of recordings")
 }
 
 // prepareCommand is configure for commands that use a warehouse: all but config and
