@@ -24,8 +24,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"callhouse/internal/api"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -47,7 +45,6 @@ type Crawler struct {
 	second, minute int   // our part of the limits
 	since          int64 // ms; 0: no bound
 	filters        filters
-	probing        *semaphore.Weighted // of weight 1: held by the first request that tries a bound of the list
 	streamsMu      sync.Mutex
 	streams        map[string]*api.Stream
 	resources      *resourceCrawl
@@ -85,7 +82,6 @@ func New(cfg Config, store Store) (*Crawler, error) {
 		log:     cfg.Logger,
 		api:     client,
 		secrets: words.NewSecrets(string(cfg.Key)),
-		probing: semaphore.NewWeighted(1),
 	}
 	c.meter = newMeter(c.secrets)
 	c.second, c.minute = cfg.Limits()

@@ -227,11 +227,6 @@ func TestServiceWithoutProgress(t *testing.T) {
 							return // it never answered, which is reported soon
 						}
 						switch {
-						case limit > 0 && strings.Contains(name, "wait and wait"): // until after the limit
-							if problems := strings.Join(r.Problems, " "); took > limit/2 || err != nil || !r.DeadlineHit || r.Complete() ||
-								!strings.Contains(problems, "the service requests a wait until ") {
-								t.Errorf("it took %v; %v, %q", took, err, problems)
-							}
 						case limit > 0:
 							if took > limit+api.GraceTimeout || !r.DeadlineHit && !isDown {
 								t.Errorf("it took %v; %v", took, err)

@@ -216,7 +216,7 @@ func (l *listing) canAskByTime() bool { return l.timely() && l.lowest != forever
 
 // timely reports whether pages can be requested by start_at.
 func (l *listing) timely() bool {
-	return l.inOrder() && l.c.filters.now().Before != refused && !l.untimed
+	return l.inOrder() && !l.c.filters.now().Before && !l.untimed
 }
 
 // byTimeBelow returns the query for the calls that started before a time, the first of a new series

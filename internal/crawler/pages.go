@@ -55,18 +55,8 @@ type pageResult struct {
 // ask requests one page, with as many of q's parameters as the service accepts.
 func (c *Crawler) ask(ctx context.Context, q query) (*pageResult, error) {
 	a := &pageResult{query: q}
-	if q.Before != forever && c.filters.now().Before == untried { // others wait for the result
-		if err := c.probing.Acquire(ctx, 1); err != nil {
-			return nil, err
-		}
-		if c.filters.now().Before == untried {
-			defer c.probing.Release(1)
-		} else {
-			c.probing.Release(1)
-		}
-	}
 	for {
-		c.filters.now().drop(&a.query.bounds)
+		a.query.bounds = c.filters.now().without(a.query.bounds)
 		var err error
 		a.failure, err = c.api.Do(ctx, a.query.request(), func(answer *api.Answer) (err error) {
 			a.page, err = parsePage("items", answer.Body)
@@ -77,13 +67,12 @@ func (c *Crawler) ask(ctx context.Context, q query) (*pageResult, error) {
 			return nil, err
 		}
 		if f := a.failure; f != nil {
-			if f.Then == api.Simplify && c.filters.learn(&a.query.bounds, f) {
+			if f.Then == api.Simplify && q.cursor == "" && c.filters.learn(a.query.bounds, f) {
 				c.log.Info("the service rejects a query parameter; continuing without it", "failure", f)
 				continue
 			}
 			return a, nil
 		}
-		c.filters.worked(&a.query.bounds)
 		c.meter.update(func(p *Report) {
 			p.Pages++
 			if a.page.Total >= 0 && a.query.After == 0 && a.query.Before == forever {

@@ -33,77 +33,41 @@ type bounds struct {
 	Before int64 // only start_at under Before; forever: no upper bound
 }
 
-// known is the state of knowledge about one parameter.
-type known uint8
-
-const (
-	untried known = iota
-	accepted
-	refused
-)
-
-// filters records what the service accepts. It is safe for concurrent use.
+// filters records the parameters that the service refuses. It is safe for concurrent use.
 type filters struct {
 	mu sync.Mutex
-	accepts
+	refused
 }
 
-// accepts is the current knowledge about each parameter.
-type accepts struct {
-	Sort, After, Before known
-}
+// refused are the parameters that the service refuses.
+type refused struct{ Sort, After, Before bool }
 
 // now returns the current knowledge.
-func (fs *filters) now() accepts {
+func (fs *filters) now() refused {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	return fs.accepts
+	return fs.refused
 }
 
-// drop removes the parameters from q that are known to be refused.
-func (fs accepts) drop(q *bounds) {
-	q.Sorted = q.Sorted && fs.Sort != refused
-	if fs.After == refused {
+// without returns q without the refused parameters.
+func (r refused) without(q bounds) bounds {
+	q.Sorted = q.Sorted && !r.Sort
+	if r.After {
 		q.After = 0
 	}
-	if fs.Before == refused {
+	if r.Before {
 		q.Before = forever
 	}
+	return q
 }
 
-// worked records that the service accepted a query.
-func (fs *filters) worked(q *bounds) {
+// learn learns from a 400 to the first page of a list. It reports whether to try again with fewer
+// parameters.
+func (fs *filters) learn(q bounds, f *api.RequestError) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if q.Sorted {
-		fs.Sort = accepted
-	}
-	if q.After > 0 && fs.After == untried {
-		fs.After = accepted
-	}
-	if q.Before != forever && fs.Before == untried {
-		fs.Before = accepted
-	}
-}
-
-// learn learns from a 400 to q. It reports whether to try again with fewer parameters.
-func (fs *filters) learn(q *bounds, f *api.RequestError) bool {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	was := fs.accepts
-	drop := func(k *known, used bool, name string) {
-		if len(f.Allowed) > 0 {
-			if !slices.Contains(f.Allowed, name) {
-				*k = refused
-			}
-		} else if used && *k == untried {
-			*k = refused
-		}
-	}
-	drop(&fs.Sort, q.Sorted, "sort_order")
-	drop(&fs.After, q.After > 0, "start_at_after")
-	drop(&fs.Before, q.Before != forever, "start_at_before")
-	left := *q
-	fs.drop(&left)
-	return left != *q && fs.accepts != was
+	fs.Sort = fs.Sort || q.Sorted && !slices.Contains(f.Allowed, "sort_order")
+	fs.After = fs.After || q.After > 0 && !slices.Contains(f.Allowed, "start_at_after")
+	fs.Before = fs.Before || q.Before != forever && !slices.Contains(f.Allowed, "start_at_before")
+	return fs.without(q) != q
 }

@@ -49,7 +49,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	stream := c.stream("listing again", relistAllowance)
 	left := int(c.maxRelisted())
 	for _, span := range old {
-		if left <= 0 || ctx.Err() != nil || c.filters.now().Before == refused {
+		if left <= 0 || ctx.Err() != nil || c.filters.now().Before {
 			break
 		}
 		l := c.newListing(span.From, span.To)
@@ -60,7 +60,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 		}
 		left -= l.pages
 	}
-	if c.filters.now().Before == refused {
+	if c.filters.now().Before {
 		// No part of the list can be requested, so all of it is listed, once a week.
 		l := c.newListing(c.since, forever)
 		l.stream = stream

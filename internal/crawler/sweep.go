@@ -87,7 +87,7 @@ func (c *Crawler) sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.filters.now().Before != refused {
+	if !c.filters.now().Before {
 		readers := c.workers(ctx, listStreams)
 		window := c.newListing(todo[0].from, todo[0].to)
 		window.top, top = top, nil
@@ -111,7 +111,7 @@ func (c *Crawler) sweep(ctx context.Context) error {
 			readers.Go(c.newListing(s.from, s.to).walk)
 		}
 		err := readers.Wait()
-		if err != nil || ctx.Err() != nil || len(todo)+len(places) == 1 || c.filters.now().Before != refused {
+		if err != nil || ctx.Err() != nil || len(todo)+len(places) == 1 || !c.filters.now().Before {
 			return err
 		}
 	}
