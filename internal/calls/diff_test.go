@@ -65,10 +65,10 @@ func TestDifferencesAgreeWithSame(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		kind := wiretest.DrawKind(t)
-		body := wiretest.DrawCall(t, kind, 20)
+		body := wiretest.DrawCall(t, 20)
 		other := body
 		if rapid.Bool().Draw(t, "other") {
-			other = wiretest.DrawCall(t, kind, 20)
+			other = wiretest.DrawCall(t, 20)
 		}
 		var d, e Decoder
 		var a, b Call

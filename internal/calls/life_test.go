@@ -194,7 +194,7 @@ func TestSettleMonotonic(t *testing.T) {
 		var d Decoder
 		var c Call
 		kind := wiretest.DrawKind(t)
-		if d.Decode(wiretest.DrawCall(t, kind, 20), kind, &c) != nil {
+		if d.Decode(wiretest.DrawCall(t, 20), kind, &c) != nil {
 			return
 		}
 		last := Open

@@ -111,7 +111,7 @@ func TestLossless(t *testing.T) {
 				var calls []*Call
 				for range rapid.IntRange(1, 4).Draw(t, "calls") {
 					kind := wiretest.DrawKind(t)
-					body := wiretest.DrawCall(t, kind, wild)
+					body := wiretest.DrawCall(t, wild)
 					c := new(Call)
 					if err := d.Decode(body, kind, c); err != nil {
 						continue // a random call may have no id

@@ -38,7 +38,7 @@ func drawDecoded(t *rapid.T, kind schema.Kind, wild int) *Call {
 	var d Decoder
 	for {
 		var c Call
-		if d.Decode(wiretest.DrawCall(t, kind, wild), kind, &c) == nil {
+		if d.Decode(wiretest.DrawCall(t, wild), kind, &c) == nil {
 			c.Fetched(int64(rapid.IntRange(1, 9).Draw(t, "seen")), 0, nil)
 			return c.Clone()
 		}
@@ -83,7 +83,7 @@ func itemOf(t rapid.TB, detail *Call) *Call {
 func TestMergeItemDetail(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		body := wiretest.DrawV3(t, schema.KindDetail)
+		body := wiretest.DrawV3(t)
 		var d Decoder
 		var c Call
 		test.OK(t, d.Decode(body, schema.KindDetail, &c))

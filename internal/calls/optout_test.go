@@ -88,7 +88,7 @@ func TestRedactThenDecode(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		kind := wiretest.DrawKind(t)
-		body := wiretest.DrawCall(t, kind, 40)
+		body := wiretest.DrawCall(t, 40)
 		if rapid.Bool().Draw(t, "opted out") {
 			body = bytes.ReplaceAll(body, []byte(`_storage":false`), []byte(`_storage":true`))
 		}

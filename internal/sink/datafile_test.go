@@ -29,7 +29,7 @@ func TestWriter(t *testing.T) {
 		want := map[*schema.Table][]parquet.Row{}
 		for n := range rapid.IntRange(0, 40).Draw(t, "calls") {
 			kind := wiretest.DrawKind(t)
-			o, err := decodeWhole(whole, new(wire.Decoder), wiretest.DrawCall(t, kind, 5), kind, n)
+			o, err := decodeWhole(whole, new(wire.Decoder), wiretest.DrawCall(t, 5), kind, n)
 			if err != nil {
 				continue
 			}

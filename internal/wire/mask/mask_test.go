@@ -158,7 +158,7 @@ func TestMaskedCalls(t *testing.T) {
 // drawn returns a call of any kind, parsed.
 func drawn(t *rapid.T) (kind schema.Kind, body map[string]any) {
 	kind = wiretest.DrawKind(t)
-	dec := json.NewDecoder(bytes.NewReader(wiretest.DrawCall(t, kind, 40)))
+	dec := json.NewDecoder(bytes.NewReader(wiretest.DrawCall(t, 40)))
 	dec.UseNumber()
 	if err := dec.Decode(&body); err != nil {
 		t.Skip("no object")
