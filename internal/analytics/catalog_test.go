@@ -99,6 +99,7 @@ func TestStatementsOfTheLake(t *testing.T) {
 		}
 		d.Calls = append(d.Calls, c)
 	}
+	d.Compacted = byMonth
 	w := warehouse(t, d, nil)
 	lake := func(name, calls, order string) (names []string, got [][]any) {
 		rows, err := w.SQL(t.Context(), strings.Replace(string(test.Read(t, "../../examples/lake/"+name+".sql")), "WITH",

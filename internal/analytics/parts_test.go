@@ -39,7 +39,7 @@ func blank(t *testing.T, path string) (restore func()) {
 func TestReportsOverDamagedFiles(t *testing.T) {
 	root := t.TempDir()
 	r := rand.New(rand.NewPCG(11, 0))
-	data := randomData(r, 40)
+	data := randomData(r, 15)
 	analyticstest.Write(t, root, 1, data)
 	snap, err := layout.Current(root)
 	test.OK(t, err)
