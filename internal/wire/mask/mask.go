@@ -65,17 +65,16 @@ const minSpread = 7
 type node struct {
 	all     bool // all its content is masked
 	members map[string]*node
-	any     *node // every member
 	each    *node // every element
 }
 
 // New returns the mask of the values at paths, with a key of KeyBytes. It fails with a *PathError.
 //
 // A path is the name of a call's field in v3, and applies to v2 as well: from_number. For metadata,
-// dynamic_variables, evaluation and other objects it may continue: metadata.customer_name,
-// metadata."a.b", metadata.* for every member, items[] for every element of an array. A path that
-// ends at an object or array covers every value in it. If the JSON does not have the structure of
-// the path (a string instead of an object), the whole value there is masked.
+// dynamic_variables, evaluation and other objects it may continue: metadata.customer_name, items[]
+// for every element of an array. A path that ends at an object or array covers every value in it. If
+// the JSON does not have the structure of the path (a string instead of an object), the whole value
+// there is masked.
 func New(paths []string, key []byte) (*Mask, error) {
 	m := &Mask{root: &node{}, spread: map[string]bool{}, key: key, paths: slices.Sorted(slices.Values(paths))}
 	for _, p := range paths {
@@ -104,27 +103,22 @@ func (m *Mask) Paths() []string { return m.paths }
 
 func (n *node) add(parts []string) {
 	for _, p := range parts {
-		var next **node
-		switch p {
-		case "[]":
-			next = &n.each
-		case "*":
-			next = &n.any
-		default:
-			if n.members == nil {
-				n.members = map[string]*node{}
-			}
-			at := n.members[p]
-			if at == nil {
-				at = &node{}
-				n.members[p] = at
-			}
-			next = &at
+		next := n.each
+		if p != "[]" {
+			next = n.members[p]
 		}
-		if *next == nil {
-			*next = &node{}
+		if next == nil {
+			next = &node{}
+			if p == "[]" {
+				n.each = next
+			} else {
+				if n.members == nil {
+					n.members = map[string]*node{}
+				}
+				n.members[p] = next
+			}
 		}
-		n = *next
+		n = next
 	}
 	n.all = true
 }
@@ -293,9 +287,6 @@ func members(at []*node, name []byte) (inner []*node) {
 		if m := n.members[string(name)]; m != nil {
 			inner = append(inner, m)
 		}
-		if n.any != nil {
-			inner = append(inner, n.any)
-		}
 	}
 	return inner
 }
@@ -306,7 +297,7 @@ func elements(at []*node) (inner []*node) {
 		if n.each != nil {
 			inner = append(inner, n.each)
 		}
-		if n.all || n.members != nil || n.any != nil {
+		if n.all || n.members != nil {
 			inner = append(inner, n) // several if the path has an array
 		}
 	}

@@ -42,9 +42,6 @@ func TestMask(t *testing.T) {
 		{"several in its place", "from_number", `{"from_number":["+1","+2"]}`, `{"from_number":[<+1>,<+2>]}`},
 		{"a member", "metadata.name", `{"metadata":{"name":"Ann","plan":"Ann"}}`, `{"metadata":{"name":<Ann>,"plan":"Ann"}}`},
 		{"deeper", "metadata.who.name", `{"metadata":{"who":{"name":"Ann","x":1},"name":"b"}}`, `{"metadata":{"who":{"name":<Ann>,"x":1},"name":"b"}}`},
-		{"a name with a point", `metadata."a.b"`, `{"metadata":{"a.b":"x","a":{"b":"x"}}}`, `{"metadata":{"a.b":<x>,"a":{"b":"x"}}}`},
-		{"every member", "dynamic_variables.*", `{"dynamic_variables":{"a":"x","b":2},"metadata":{"a":"x"}}`, `{"dynamic_variables":{"a":<x>,"b":<2>},"metadata":{"a":"x"}}`},
-		{"a member of every member", "metadata.*.name", `{"metadata":{"a":{"name":"x","y":1},"b":{"name":"z"}}}`, `{"metadata":{"a":{"name":<x>,"y":1},"b":{"name":<z>}}}`},
 		{"all of an object", "metadata", `{"metadata":{"a":["x",{"b":2.50}]}}`, `{"metadata":{"a":[<x>,{"b":<2.50>}]}}`},
 		{"elements", "metadata.tags[]", `{"metadata":{"tags":["x","y"],"z":["x"]}}`, `{"metadata":{"tags":[<x>,<y>],"z":["x"]}}`},
 		{"members of elements", "metadata.people[].name", `{"metadata":{"people":[{"name":"x","y":1}]}}`, `{"metadata":{"people":[{"name":<x>,"y":1}]}}`},
@@ -103,7 +100,7 @@ func TestMaskValue(t *testing.T) {
 func TestMaskPaths(t *testing.T) {
 	t.Parallel()
 	for _, p := range []string{"from_nubmer", "status", "id", "start_at", "agent.agent_id", "call_cost.total_cost", "transcript[].role",
-		"transcript", "call_analysis", "from_number.x", "summary.x", "", ".", "metadata.", "metadata..a", `metadata."a`, "metadata[", "extra", "extra.status", "extra.*", "opt_out_sensitive_data_storage"} {
+		"transcript", "call_analysis", "from_number.x", "summary.x", "", ".", "metadata.", "metadata..a", `metadata."a"`, "metadata[", "metadata.*", "extra", "extra.status", "extra.*", "opt_out_sensitive_data_storage"} {
 		_, err := New([]string{p}, maskTestKey)
 		var e *PathError
 		if !errors.As(err, &e) || e.Path != p {
@@ -120,7 +117,7 @@ func TestMaskPaths(t *testing.T) {
 // For any call, its JSON and rows contain no masked value.
 func TestMaskedCalls(t *testing.T) {
 	t.Parallel()
-	m := maskOf(t, "from_number", "to_number", "metadata.*", "transcript[].content")
+	m := maskOf(t, "from_number", "to_number", "metadata", "transcript[].content")
 	const number, secret = "+49170SECRET", "SECRET word"
 	rapid.Check(t, func(t *rapid.T) {
 		kind, body := drawn(t)

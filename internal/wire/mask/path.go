@@ -77,7 +77,7 @@ func parsePath(path string) ([]string, error) {
 	}
 	if parts[0] == "extra" {
 		switch {
-		case len(parts) < 2 || parts[1] == "*" || parts[1] == "[]":
+		case len(parts) < 2 || parts[1] == "[]":
 			return nil, &PathError{Path: path, Why: "extra.NAME is a field of the call that has no column"}
 		case callFields[parts[1]] != nil:
 			return nil, &PathError{Path: path, Why: parts[1] + " is no field without a column"}
@@ -131,38 +131,17 @@ func Names() []string {
 	return append(out, short...)
 }
 
-// splitPath splits at points outside quotes. [] after a name is a part of its own.
+// splitPath splits at points. [] after a name is a part of its own.
 func splitPath(path string) (parts []string, ok bool) {
-	for rest := path; ; {
-		var name string
-		if strings.HasPrefix(rest, `"`) {
-			end := strings.IndexByte(rest[1:], '"')
-			if end < 0 {
-				return nil, false
-			}
-			name, rest = rest[1:end+1], rest[end+2:]
-		} else {
-			end := strings.IndexAny(rest, `.["`)
-			if end < 0 {
-				end = len(rest)
-			}
-			name, rest = rest[:end], rest[end:]
-		}
-		if name == "" {
+	for name := range strings.SplitSeq(path, ".") {
+		bare := strings.TrimRight(name, "[]")
+		lists := strings.Count(name[len(bare):], "[]")
+		if bare == "" || len(bare)+2*lists != len(name) || strings.ContainsAny(bare, `[]"*`) {
 			return nil, false
 		}
-		parts = append(parts, name)
-		for strings.HasPrefix(rest, "[]") {
-			parts, rest = append(parts, "[]"), rest[2:]
-		}
-		if rest == "" {
-			return parts, true
-		}
-		if !strings.HasPrefix(rest, ".") {
-			return nil, false
-		}
-		rest = rest[1:]
+		parts = append(append(parts, bare), slices.Repeat([]string{"[]"}, lists)...)
 	}
+	return parts, true
 }
 
 // PathError is the reason why a path cannot be masked.
