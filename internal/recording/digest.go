@@ -30,7 +30,7 @@ var digests = []struct {
 // digestOf returns the checksum in an answer's headers; nil if there is none that is known.
 func digestOf(h http.Header) *digest {
 	sent := map[string]string{}
-	for _, name := range []string{"Digest", "Content-Digest", "Repr-Digest", "X-Goog-Hash"} {
+	for _, name := range []string{"Content-Digest", "Repr-Digest", "X-Goog-Hash"} {
 		if name == "X-Goog-Hash" && h.Get("X-Goog-Stored-Content-Encoding") == "gzip" {
 			continue // it is that of the compressed object
 		}
@@ -41,10 +41,8 @@ func digestOf(h http.Header) *digest {
 			}
 		}
 	}
-	for name, by := range map[string]string{"X-Amz-Checksum-Sha256": "sha-256", "X-Amz-Checksum-Crc32c": "crc32c", "Content-MD5": "md5"} {
-		if v := h.Get(name); v != "" && h.Get("X-Amz-Checksum-Type") != "COMPOSITE" {
-			sent[by] = v
-		}
+	if v := h.Get("Content-MD5"); v != "" {
+		sent["md5"] = v
 	}
 	for _, d := range digests {
 		sum := d.new()

@@ -1,8 +1,6 @@
 package recording
 
 import (
-	"bytes"
-	"cmp"
 	"mime"
 	"net/http"
 	"slices"
@@ -13,22 +11,18 @@ import (
 // Format is the format of a recording. It is also the extension of its file.
 type Format string
 
-// Formats.
-const (
-	MP3     Format = "mp3"
-	AAC     Format = "aac"
-	Unknown Format = "bin"
-)
+// Unknown is the format of a file that neither its first bytes nor its host tells.
+const Unknown Format = "bin"
 
 // formats are the known formats and their media types, the usual one first.
 var formats = map[Format][]string{
-	MP3:     {"audio/mpeg", "audio/mp3"},
+	"mp3":   {"audio/mpeg", "audio/mp3"},
 	"wav":   {"audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave"},
 	"ogg":   {"audio/ogg", "application/ogg"},
 	"m4a":   {"audio/mp4", "audio/m4a", "audio/x-m4a", "video/mp4"},
 	"flac":  {"audio/flac", "audio/x-flac"},
 	"webm":  {"audio/webm", "video/webm"},
-	AAC:     {"audio/aac", "audio/aacp", "audio/x-aac"},
+	"aac":   {"audio/aac", "audio/aacp", "audio/x-aac"},
 	"amr":   {"audio/amr", "audio/amr-wb"},
 	"aiff":  {"audio/aiff", "audio/x-aiff"},
 	"au":    {"audio/basic"},
@@ -47,7 +41,7 @@ const headSize = 512
 // describes it.
 func formatOf(head []byte, kind string) (f Format, other string) {
 	looks, _, _ := mime.ParseMediaType(http.DetectContentType(head))
-	if f := cmp.Or(beginningOf(head), of(looks)); f != Unknown {
+	if f := of(looks); f != Unknown {
 		return f, ""
 	}
 	text := isText(head)
@@ -74,29 +68,6 @@ func of(media string) Format {
 		}
 	}
 	return Unknown
-}
-
-// beginningOf returns the format of a file that begins with what net/http does not know: the header of
-// an MPEG frame, without a container, or that of some other formats; empty if it does not.
-func beginningOf(h []byte) Format {
-	switch {
-	case bytes.HasPrefix(h, []byte("fLaC")):
-		return "flac"
-	case bytes.HasPrefix(h, []byte("#!AMR")):
-		return "amr"
-	case len(h) >= 8 && string(h[4:8]) == "ftyp":
-		return "m4a"
-	case len(h) < 4 || h[0] != 0xff || h[1]&0xe0 != 0xe0:
-		return ""
-	}
-	version, layer, bitrate, rate := h[1]>>3&3, h[1]>>1&3, h[2]>>4, h[2]>>2&3
-	switch {
-	case h[1]&0xf6 == 0xf0 && h[2]>>2&15 < 13:
-		return AAC
-	case version != 1 && (layer == 1 || layer == 2) && bitrate != 0 && bitrate != 15 && rate != 3:
-		return MP3
-	}
-	return ""
 }
 
 // isText reports whether the beginning of a file is valid UTF-8. Its last character may be cut off.

@@ -113,7 +113,7 @@ func TestFetch(t *testing.T) {
 	call := recording.Call{ID: "c1", Start: start, Link: link}
 	got, err := a.Fetch(t.Context(), call)
 	sum := sha256.Sum256(sound)
-	want := recording.Stored{Path: "2026/11/23/c1.mp3", Bytes: int64(len(sound)), SHA256: hex.EncodeToString(sum[:]), Format: recording.MP3}
+	want := recording.Stored{Path: "2026/11/23/c1.mp3", Bytes: int64(len(sound)), SHA256: hex.EncodeToString(sum[:]), Format: "mp3"}
 	if err != nil || got != want {
 		t.Fatalf("%+v %v, want %+v", got, err, want)
 	}
@@ -331,11 +331,11 @@ func TestNames(t *testing.T) {
 	for id, want := range map[string]string{
 		"0f0b": "2026/11/23/0f0b.mp3", "a b\n": "2026/11/23/a%20b%0A.mp3",
 	} {
-		test.Same(t, want, recording.Path(recording.Call{ID: id, Start: start}, recording.MP3), "%q", id)
+		test.Same(t, want, recording.Path(recording.Call{ID: id, Start: start}, "mp3"), "%q", id)
 	}
 	seen := map[string]bool{}
 	for _, id := range []string{".", "..", "", ".hidden", long, long + "y", "../x"} {
-		path := recording.Path(recording.Call{ID: id}, recording.MP3)
+		path := recording.Path(recording.Call{ID: id}, "mp3")
 		name := strings.TrimSuffix(strings.TrimPrefix(path, "undated/"), ".mp3")
 		if seen[path] || len(name) != 64 || strings.ContainsAny(name, "./") {
 			t.Errorf("%q: %s", id, path)
