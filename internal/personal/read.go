@@ -241,8 +241,6 @@ func (r *reader) read(t int, text string) {
 			}
 			ch, size := utf8.DecodeRuneInString(text[at:])
 			switch {
-			case ch >= '０' && ch <= '９':
-				at = r.numeral(at)
 			case unicode.IsSpace(ch):
 				r.gap.join = max(r.gap.join, joinSpace)
 				at += size
@@ -250,10 +248,6 @@ func (r *reader) read(t int, text string) {
 				at = r.mark(at, '-', size)
 			case ch == '…', ch == '·', ch == '，', ch == '、', ch == '。':
 				at = r.mark(at, ',', size)
-			case ch == '＋':
-				at = r.mark(at, '+', size)
-			case ch == '（', ch == '）':
-				at = r.mark(at, '(', size)
 			default:
 				r.stop()
 				at += size
@@ -306,28 +300,12 @@ func (r *reader) mark(at int, c rune, size int) int {
 
 // numeral reads a run of digits.
 func (r *reader) numeral(at int) int {
-	text, end, wide := r.text, at, false
-	for end < len(text) {
-		if isDigit(text[end]) {
-			end++
-			continue
-		}
-		if n := wideDigit(text[end:]); n > 0 {
-			end, wide = end+n, true
-			continue
-		}
-		break
+	text, end := r.text, at
+	for end < len(text) && isDigit(text[end]) {
+		end++
 	}
 	r.word++
 	g := group{from: at, to: end, digits: text[at:end]}
-	if wide {
-		g.digits = strings.Map(func(c rune) rune {
-			if c >= '０' {
-				return c - '０' + '0'
-			}
-			return c
-		}, g.digits)
-	}
 	if at > 0 {
 		g.noStart, g.unit = before(text[:at])
 	}
@@ -337,17 +315,6 @@ func (r *reader) numeral(at int) int {
 	}
 	r.add(g)
 	return end
-}
-
-// wideDigit returns the length of the digit ０ to ９ at the beginning of a text; 0 if there is none.
-func wideDigit(text string) int {
-	if text[0] < utf8.RuneSelf {
-		return 0
-	}
-	if c, size := utf8.DecodeRuneInString(text); c >= '０' && c <= '９' {
-		return size
-	}
-	return 0
 }
 
 // before reports whether the text before a run of digits makes it part of a longer word, or an
