@@ -5,8 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"callhouse/internal/loopback"
 	"callhouse/internal/postgres"
 )
+
+func TestMain(m *testing.M) { loopback.Main(m) }
 
 // A semicolon separates statements unless it is in a text, a name or a comment.
 func TestSplit(t *testing.T) {
