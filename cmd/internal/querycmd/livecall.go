@@ -1,7 +1,6 @@
 package querycmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"html/template"
@@ -75,21 +74,7 @@ type card struct {
 // card returns the facts of a call, with its agent by name.
 func (q *request) card(ctx context.Context, id string) (out *card, err error) {
 	out = &card{}
-	rows, err := q.warehouse.SQL(ctx, "SELECT name FROM agents WHERE agent_id = (SELECT agent_id FROM calls WHERE call_id = ?)", id)
-	if err = each(ctx, rows, err, func(row []any) { out.Agent, _ = row[0].(string) }); err != nil && !analytics.Denied(err) {
-		return nil, err
-	}
 	if err := q.audio(ctx, id, out); err != nil {
-		return nil, err
-	}
-	rows, err = q.warehouse.SQL(ctx, "SELECT recording_url FROM calls WHERE call_id = ? AND recording_url LIKE 'https://%'", id)
-	if err = each(ctx, rows, err, func(row []any) {
-		link, _ := row[0].(string)
-		if out.Audio != "" {
-			return
-		}
-		out.Recording = template.URL(link) //nolint:gosec // it begins with https
-	}); err != nil {
 		return nil, err
 	}
 	facts, err := q.warehouse.Card(ctx, id)
@@ -99,8 +84,7 @@ func (q *request) card(ctx context.Context, id string) (out *card, err error) {
 	columns := facts.Columns()
 	err = each(ctx, facts, nil, func(row []any) {
 		for i, c := range columns {
-			link, _ := row[i].(string) // of the service, which has its own place
-			if row[i] == nil || c.Name == "agent_name" || c.Name == "recording" && (out.Audio != "" || strings.HasPrefix(link, "http")) {
+			if row[i] == nil {
 				continue
 			}
 			v := q.cellOf(row[i], c)
@@ -110,7 +94,19 @@ func (q *request) card(ctx context.Context, id string) (out *card, err error) {
 				continue
 			case "agent": // leads to the agent's page
 				v.Link = q.address("page", question.Params{Agent: v.Text})
-				v.Text = cmp.Or(out.Agent, v.Text)
+			case "agent_name": // follows it
+				out.Agent = v.Text
+				out.Facts[len(out.Facts)-1][1].Text = v.Text
+				continue
+			case "recording":
+				text, _ := row[i].(string)
+				link, _, _ := strings.Cut(text, " ")
+				if out.Audio == "" && strings.HasPrefix(link, "https://") {
+					out.Recording = template.URL(link) //nolint:gosec // it begins with https
+				}
+				if out.Audio != "" || strings.HasPrefix(link, "http") { // it has its own place
+					continue
+				}
 			case "started":
 				at, _ := row[i].(time.Time)
 				if out.Title = q.texts.Time("minute", at.In(q.zone)); out.Agent != "" {
