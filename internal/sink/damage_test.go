@@ -221,10 +221,6 @@ var damages = map[string]struct {
 			return rows
 		})
 	}},
-	"file-unreferenced": {"unreferenced", func(d *damage) {
-		f := d.file("calls", today)
-		test.OK(d.t, os.Link(d.s.Path(f), filepath.Join(d.s.Dir, layout.DataFile("calls", today, disk.NewID()))))
-	}},
 	"runs-out-of-order": {"order", func(d *damage) {
 		f := d.s.Manifest.FilesOf("runs")[0]
 		test.OK(d.t, os.Remove(d.s.Path(f)))

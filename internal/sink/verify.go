@@ -149,11 +149,7 @@ func (v *verifier) snapshot(ctx context.Context, s *layout.Snapshot) error {
 			return v.period(ctx, s, files)
 		})
 	}
-	if err := work.Wait(); err != nil {
-		return err
-	}
-	v.unreferenced(s)
-	return nil
+	return work.Wait()
 }
 
 // byPeriod groups a snapshot's files by content: each period, each resource, and the other tables

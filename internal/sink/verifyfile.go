@@ -3,9 +3,7 @@ package sink
 import (
 	"errors"
 	"fmt"
-	"path"
 	"path/filepath"
-	"strings"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -93,34 +91,4 @@ func (v *verifier) periodsFit(at string, periods map[string]map[string]bool) {
 	if len(periods[schema.Runs.Name]) == 0 {
 		v.bad.Add("manifest", at, "it names no file of the table runs")
 	}
-}
-
-// unreferenced finds files in a snapshot that its manifest does not name: a reader that globs would
-// count their rows.
-func (v *verifier) unreferenced(s *layout.Snapshot) {
-	named := map[string]bool{layout.ManifestName: true}
-	if f := s.Manifest.Forgotten; f != nil {
-		named[f.Path] = true
-	}
-	for i := range s.Manifest.Files {
-		named[s.Manifest.Files[i].Path] = true
-	}
-	var walk func(rel string)
-	walk = func(rel string) {
-		entries, err := v.opts.FS.ReadDir(filepath.Join(s.Dir, filepath.FromSlash(rel)))
-		if err != nil {
-			return // another check reports missing files
-		}
-		for _, e := range entries {
-			name := path.Join(rel, e.Name())
-			switch {
-			case e.IsDir():
-				walk(name)
-			case named[name]:
-			case strings.HasSuffix(name, ".parquet"):
-				v.bad.Add("unreferenced", v.rel(filepath.Join(s.Dir, name)), "the manifest does not list it, but a glob includes its rows")
-			}
-		}
-	}
-	walk("")
 }

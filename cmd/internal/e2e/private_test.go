@@ -75,7 +75,7 @@ func TestMaskedNumbers(t *testing.T) {
 	if len(raw) < 20 {
 		t.Fatalf("only %d numbers", len(raw))
 	}
-	r := c.mustExtract("--mask=from_number,to_number,dynamic_variables.*,metadata")
+	r := c.mustExtract("--mask=from_number,to_number,dynamic_variables,metadata")
 	said := r.stderr
 	dump := filepath.Join(t.TempDir(), "dump.jsonl")
 	const imported = "+15550001111"
