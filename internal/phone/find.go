@@ -38,31 +38,46 @@ func (f *Finder) Find(text []byte) (spans []Span) {
 	if len(f.numbers) == 0 {
 		return nil
 	}
-	var c chain
+	var groups []group // with only separators between them
+	inGroup, gap, plus := false, 0, -1
+	end := func(at int) {
+		if s, ok := f.match(groups, at); inGroup && ok {
+			spans, groups = append(spans, s), nil
+		}
+		inGroup = false
+	}
 	for at := 0; at < len(text); {
-		if b := text[at]; !c.open && b < utf8.RuneSelf && b != '+' && b != '\\' && (b < '0' || b > '9') {
+		if b := text[at]; groups == nil && plus < 0 && b < utf8.RuneSelf && b != '+' && b != '\\' && (b < '0' || b > '9') {
 			at++
 			continue
 		}
 		r, size := runeAt(text[at:])
-		if r >= '0' && r <= '9' {
-			c.digit(byte(r), at)
-		} else {
-			if c.inGroup {
-				if s, ok := f.match(&c, at); ok {
-					spans = append(spans, s)
-					c = chain{}
-				}
+		switch digit := r >= '0' && r <= '9'; {
+		case digit && inGroup:
+			if last := &groups[len(groups)-1]; len(last.digits) <= maxDigits {
+				last.digits += string(r)
 			}
-			c.other(r, at)
+		case digit:
+			g := group{at: at, digits: string(r), plus: plus >= 0}
+			if g.plus {
+				g.at = plus
+			}
+			groups = append(groups[max(0, len(groups)-maxDigits):], g)
+			inGroup, gap, plus = true, 0, -1
+		default:
+			end(at)
+			switch {
+			case r == '+':
+				groups, gap, plus = nil, 0, at
+			case strings.ContainsRune(" -.()/", r) && gap < maxGap:
+				gap++
+			default:
+				groups, plus = nil, -1
+			}
 		}
 		at += size
 	}
-	if c.inGroup {
-		if s, ok := f.match(&c, len(text)); ok {
-			spans = append(spans, s)
-		}
-	}
+	end(len(text))
 	return spans
 }
 
@@ -77,78 +92,28 @@ func runeAt(text []byte) (r rune, size int) {
 	return plain(r), size
 }
 
-// chain is a sequence of groups of digits with only separators between them.
-type chain struct {
-	open    bool // it may continue
-	inGroup bool
-	plus    int // place of the plus before the next group, from 1; 0: none
-	gap     int
-	digits  []byte
-	groups  []group
-}
-
+// group is a row of digits, and where it begins.
 type group struct {
-	digit, at int // where it begins, as an index of digits and of the text
-	plus      bool
+	at     int
+	digits string
+	plus   bool
 }
 
-func (c *chain) digit(d byte, at int) {
-	if !c.inGroup {
-		g := group{digit: len(c.digits), at: at, plus: c.plus > 0}
-		if g.plus {
-			g.at = c.plus - 1
-		}
-		c.groups = append(c.groups, g)
-		c.open, c.inGroup, c.plus = true, true, 0
-	}
-	c.digits = append(c.digits, d)
-	c.gap = 0
-	c.shorten()
-}
-
-// shorten drops the first groups of a long chain.
-func (c *chain) shorten() {
-	for len(c.digits) > 2*maxDigits && len(c.groups) > 1 {
-		n := c.groups[1].digit
-		c.digits, c.groups = slices.Delete(c.digits, 0, n), slices.Delete(c.groups, 0, 1)
-		for i := range c.groups {
-			c.groups[i].digit -= n
-		}
-	}
-	if len(c.digits) > 2*maxDigits { // one long group: its digits are irrelevant
-		c.digits = c.digits[:2*maxDigits]
-	}
-}
-
-func (c *chain) other(r rune, at int) {
-	c.inGroup = false
-	switch {
-	case r == '+':
-		*c = chain{open: true, plus: at + 1}
-	case strings.ContainsRune(" -.()/", r) && c.gap < maxGap:
-		c.gap++
-	default:
-		*c = chain{}
-	}
-}
-
-// match returns the number at the end of the chain. end is the end of the last group in the text.
-func (f *Finder) match(c *chain, end int) (Span, bool) {
-	for i, g := range c.groups {
-		d := string(c.digits[g.digit:])
-		if len(d) < minDigits {
+// match returns the longest number at the end of some groups, which is at a place in the text.
+func (f *Finder) match(groups []group, end int) (s Span, ok bool) {
+	digits := ""
+	for i, g := range slices.Backward(groups) {
+		if digits = g.digits + digits; len(digits) > maxDigits {
 			break
 		}
-		if len(d) > maxDigits || i > 0 && c.groups[i-1].plus && !g.plus {
+		if i > 0 && groups[i-1].plus && len(groups[i-1].digits) <= maxDigits && !g.plus {
 			continue // the digits after a country code are a number of that country
 		}
-		for _, n := range f.numbers {
-			if n.spelled(d, g.plus) {
-				return Span{g.at, end}, true
-			}
+		if slices.ContainsFunc(f.numbers, func(n *Number) bool { return n.spelled(digits, g.plus) }) {
+			s, ok = Span{g.at, end}, true
 		}
 	}
-	return Span{}, false
+	return s, ok
 }
 
 // spelled reports whether digits spell the number. plus is whether a plus precedes them.
