@@ -144,7 +144,7 @@ func testDialect(t *testing.T, h *testServer) {
 	}
 	for sql, want := range map[string]string{
 		"SELECT nothing": "42703", "SELECT 'a' SIMILAR TO 'a%'": "0A000", "SELECT 'a' NOT SIMILAR TO 'a%'": "0A000", "SELECT 'a' LIKE ANY (ARRAY['b'])": "0A000", "SELECT date_bin('1 hour', now(), now())": "0A000", "SELECT to_char(5, 'FM000')": "0A000", "SELECT date_trunc('century', now())": "0A000", "SELECT call_id, status FROM calls GROUP BY call_id": "42803", "SELECT to_char(start_at, status) FROM calls": "0A000", "SELECT to_char(now(), 'J')": "0A000",
-		"SELECT metadata @> evaluation FROM calls": "0A000", "SELECT metadata::jsonb @> '{\"a\": 1}'::jsonb FROM calls": "0A000", `SELECT '{"a": 1}'::jsonb <@ metadata FROM calls`: "0A000",
+		"SELECT metadata @> evaluation FROM calls": "42883", "SELECT metadata::jsonb @> '{\"a\": 1}'::jsonb FROM calls": "42883", `SELECT '{"a": 1}'::jsonb <@ metadata FROM calls`: "42883",
 	} {
 		if _, err := c.PgConn().Exec(t.Context(), sql).ReadAll(); code(err) != want {
 			t.Errorf("%s: %v, want %s", sql, err, want)

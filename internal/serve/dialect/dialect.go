@@ -6,6 +6,7 @@
 package dialect
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -30,24 +31,24 @@ type Statement struct {
 
 	changed bool
 	at      func(any) string
-	withs   map[string]bool // all names defined by WITH
-	quotes  map[string]bool // quoted names; nil: not collected yet
-	casts   map[int]node    // the statement's casts of parameters
-	aliases map[string]kind // of the columns that it names
+	withs   map[string]bool   // all names defined by WITH
+	tables  map[string]string // the tables by alias; of "" the only one
+	quotes  map[string]bool   // quoted names; nil: not collected yet
+	casts   map[int]node      // the statement's casts of parameters
+	aliases map[string]kind   // of the columns that it names
 	refused error
 }
 
 // Rewrite changes DuckDB's tree of a statement.
 func (a *Statement) Rewrite(tree map[string]any, at func(any) string) (bool, error) {
-	a.changed, a.at, a.withs, a.quotes = false, at, map[string]bool{}, nil
+	a.changed, a.at, a.withs, a.tables, a.quotes = false, at, map[string]bool{}, map[string]string{}, nil
 	statements := listOf(tree, "statements")
 	if len(statements) != 1 {
 		return false, nil
 	}
 	statement := asNode(statements[0])
 	a.Names = a.names(statement["node"])
-	a.findWiths(statement)
-	a.systemColumns(statement, nil)
+	a.findNames(statement)
 	a.casts, a.aliases, a.refused = map[int]node{}, map[string]kind{}, nil
 	a.findAliases(statement["node"])
 	a.findCasts(statement["node"])
@@ -60,9 +61,16 @@ func (a *Statement) Rewrite(tree map[string]any, at func(any) string) (bool, err
 	return a.changed, a.refused
 }
 
-// findWiths collects the names of WITH.
-func (a *Statement) findWiths(tree any) {
+// findNames collects the names of WITH, and the tables with their aliases.
+func (a *Statement) findNames(tree any) {
 	for n := range nodes(tree) {
+		if name := small(n, "table_name"); word(n, "type") == "BASE_TABLE" {
+			a.tables[cmp.Or(small(n, "alias"), name)] = name
+			if before, has := a.tables[""]; has && before != name {
+				name = ""
+			}
+			a.tables[""] = name
+		}
 		for _, with := range listOf(childOf(n, "cte_map"), "map") {
 			a.withs[small(with, "key")] = true
 		}
@@ -200,6 +208,9 @@ func (a *Statement) columns(n node) {
 		}
 		if classOf(e) == "FUNCTION" && aliasOf(e) == "" && (Functions()[name] || name == "generate_series") {
 			e["alias"] = name
+		}
+		if column := lastName(e); aliasOf(e) == "" && (column == "tableoid" || column == "xmin") {
+			e["alias"] = column
 		}
 		a.seriesIn(item)
 	}

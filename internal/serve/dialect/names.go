@@ -1,5 +1,7 @@
 package dialect
 
+import "callhouse/internal/postgres"
+
 // names returns Postgres' names of a statement's unnamed columns; nil if they include a star.
 func (a *Statement) names(n any) []string {
 	of := asNode(n)
@@ -140,11 +142,8 @@ func castName(t node) string {
 	if word(t, "id") == "LIST" {
 		return castName(childOf(t, "type_info", "child_type"))
 	}
-	return typeNames[word(t, "id")]
+	if word(t, "id") == "DECIMAL" {
+		return "numeric"
+	}
+	return postgres.TypeOf(word(t, "id")).Name
 }
-
-// typeNames are Postgres' names of DuckDB's types.
-var typeNames = map[string]string{"VARCHAR": "text", "BIGINT": "int8", "INTEGER": "int4", "SMALLINT": "int2", "DOUBLE": "float8",
-	"FLOAT": "float4", "BOOLEAN": "bool", "DECIMAL": "numeric", "TIMESTAMP WITH TIME ZONE": "timestamptz", "TIMESTAMP": "timestamp",
-	"TIMESTAMP_S": "timestamp", "TIMESTAMP_MS": "timestamp", "TIMESTAMP_NS": "timestamp", "DATE": "date", "TIME": "time",
-	"INTERVAL": "interval", "UUID": "uuid"}

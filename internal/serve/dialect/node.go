@@ -92,15 +92,6 @@ func lastName(n any) string {
 	return strings.ToLower(text(names[len(names)-1]))
 }
 
-// tableOf returns the table that qualifies a column's name, in lower case; empty: none.
-func tableOf(n any) string {
-	path := pathOf(n)
-	if len(path) < 2 {
-		return ""
-	}
-	return strings.ToLower(text(path[len(path)-2]))
-}
-
 // unbound returns the name, in lower case, of a type unknown to DuckDB.
 func unbound(t node) string {
 	if word(t, "id") != "UNBOUND" {

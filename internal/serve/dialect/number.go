@@ -108,12 +108,6 @@ func (a *Statement) toNumeric(n, t node) {
 	}
 }
 
-// columnIs reports whether a column of the warehouse has a type.
-func columnIs(n any, t string) bool {
-	types := columnTypes()[lastName(n)]
-	return len(types) > 0 && types[0] == t
-}
-
 // nullsFirst sorts nulls like Postgres unless the statement specifies their order.
 func (a *Statement) nullsFirst(n node) {
 	if word(n, "type") == "DESCENDING" && word(n, "null_order") == "ORDER_DEFAULT" {

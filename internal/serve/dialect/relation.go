@@ -3,79 +3,25 @@ package dialect
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 )
 
-// systemColumn are columns that all of Postgres' tables have.
-var systemColumn = map[string]bool{"tableoid": true, "xmin": true}
-
-// systemColumns fills in the hidden columns of the catalog's relations. above are the relations of
-// the outer queries by alias.
-func (a *Statement) systemColumns(n any, above map[string]string) {
-	switch n := n.(type) {
-	case []any:
-		for _, child := range n {
-			a.systemColumns(child, above)
-		}
-	case node:
-		if from, ok := n["from_table"]; ok {
-			scope := maps.Clone(above)
-			if scope == nil {
-				scope = map[string]string{}
-			}
-			relations(from, scope)
-			above = scope
-		}
-		for _, item := range selectOf(n) {
-			if name := lastName(item); systemColumn[name] && aliasOf(item) == "" {
-				asNode(item)["alias"] = name
-			}
-		}
-		if systemColumn[lastName(n)] && a.systemColumnOf(n, above) {
-			return
-		}
-		for _, child := range n {
-			a.systemColumns(child, above)
-		}
+// systemColumn fills in a column that all of Postgres' tables have, of a relation of the catalog.
+func (a *Statement) systemColumn(n node, names []any) bool {
+	of := a.tables[""]
+	if len(names) > 1 {
+		of = a.tables[strings.ToLower(text(names[len(names)-2]))]
 	}
-}
-
-// systemColumnOf fills in one such column of a catalog relation.
-func (a *Statement) systemColumnOf(n node, above map[string]string) bool {
-	of := above[tableOf(n)]
-	if tableOf(n) == "" && len(above) == 1 {
-		for _, of = range above { // above has only this one
-		}
-	}
-	if !Relations()[of] {
+	name := lastName(n)
+	switch {
+	case !Relations()[of] || name != "tableoid" && name != "xmin":
 		return false
+	case name == "xmin":
+		a.put(n, call(schemaOf, "txid_current"))
+	default:
+		a.put(n, oidOf("relation", constant(of)))
 	}
-	by := oidOf("relation", constant(of))
-	if lastName(n) == "xmin" {
-		by = call(schemaOf, "txid_current")
-	}
-	a.put(n, by)
 	return true
-}
-
-// relations adds the tables of a FROM to a scope.
-func relations(from any, scope map[string]string) {
-	n := asNode(from)
-	switch word(n, "type") {
-	case "JOIN":
-		relations(n["left"], scope)
-		relations(n["right"], scope)
-	case "BASE_TABLE":
-		name := small(n, "table_name")
-		alias := small(n, "alias")
-		if alias == "" {
-			alias = name
-		}
-		scope[alias] = name
-	case "SUBQUERY", "TABLE_FUNCTION":
-		scope[small(n, "alias")] = ""
-	}
 }
 
 // relation maps names of the catalog to our schema, and drops the database and the schema public.
@@ -198,6 +144,9 @@ const databaseName = "callhouse"
 // column drops the schema of a column, and replaces words that only look like columns.
 func (a *Statement) column(n node) {
 	names := pathOf(n)
+	if a.systemColumn(n, names) {
+		return
+	}
 	for len(names) > 2 {
 		first := strings.ToLower(text(names[0]))
 		if first != "public" && first != "pg_catalog" && first != "information_schema" && first != databaseName {
