@@ -276,8 +276,8 @@ var neverLabels = strings.Fields(`array as char character create day except fetc
 var listEnds = strings.Fields("except fetch for from group having intersect into limit offset order qualify union where window")
 
 // unfinished are the keywords after which an expression goes on.
-var unfinished = strings.Fields(`all and any as at between by case collate distinct else escape exclude from ilike in is like not on
-	or over select similar some symmetric then time to using when`)
+var unfinished = strings.Fields(`all and any as at between by case collate distinct else escape exclude from glob ilike in is like not on
+	or over overlaps select similar some symmetric then time to using when`)
 
 // level is the state of labels between two parentheses.
 type level struct {
@@ -305,6 +305,7 @@ func (s Statement) labels() map[int]bool {
 		case t.Kind != Word:
 			ended = t.Kind != Other
 		case at.inList && at.cases == 0 && ended && !slices.ContainsFunc(neverLabels, t.Is) && !(t.Is("zone") && is(i-1, "time")) &&
+			!is(i-2, "interval") && // INTERVAL 7 DAYS, as DuckDB spells it
 			(i+1 == len(s.Tokens) || s.Tokens[i+1].Text == "," || s.Tokens[i+1].Text == ")" || is(i+1, listEnds...)):
 			out[i] = true
 		case t.Is("from") && is(i-1, "distinct") && is(i-2, "is", "not"):

@@ -68,7 +68,7 @@ func TestLabels(t *testing.T) {
 		"SELECT a AND b, c LIKE d, e NOT IN (f), g BETWEEN h AND i FROM j", "SELECT a IS NOT DISTINCT FROM b, c IS DISTINCT FROM d FROM e",
 		"SELECT interval '1' day, a::double precision, b::character varying, c::timestamp with time zone FROM d", "SELECT a AT TIME ZONE zone FROM b",
 		"SELECT extract(year FROM a), count(*) OVER w FROM b WINDOW w AS ()", "SELECT a FROM b name WHERE c GROUP BY d", "SELECT a COLLATE b, c.d FROM e",
-		"VALUES (1, 2)", "SELECT a FROM (b JOIN c key ON d)", "SELECT * EXCLUDE a FROM b", "SELECT DISTINCT a, b - c, current_date FROM d", "COPY a TO STDOUT csv",
+		"VALUES (1, 2)", "SELECT a FROM (b JOIN c key ON d)", "SELECT * EXCLUDE a FROM b", "SELECT a - INTERVAL 7 DAYS, INTERVAL '2' hours, b GLOB c FROM d", "SELECT DISTINCT a, b - c, current_date FROM d", "COPY a TO STDOUT csv",
 	} {
 		if got := postgres.Split(text)[0].ForDuckDB(); got != text {
 			t.Errorf("ForDuckDB(%q) = %q", text, got)
