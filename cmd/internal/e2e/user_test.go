@@ -221,7 +221,9 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 			}
 			c := found(t, w.opts)
 			c.mustExtract("--resources", "all")
-			c.sameOrganisation()
+			if !w.opts.ContractOnly { // the contract has no list of telephone numbers
+				c.sameOrganisation()
+			}
 			// A thin list shows no changes of an ongoing call, whose record is fetched when it is
 			// over.
 			over := func() {
