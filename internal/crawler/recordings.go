@@ -220,11 +220,11 @@ func (c *recordingCrawl) wants(due *calls.Recording, final bool) bool {
 		return false
 	case !tried && now < c.pausedUntil(due):
 		return false
-	case due.LinkedAt < c.begun && c.outOfRenewals() && !c.valid(due.Link): // the link has probably expired
+	case due.LinkedAt < c.begun && c.renew != nil && c.outOfRenewals(): // the link may have expired
 		return false
 	case due.LinkedAt < c.begun && !c.Crawler.listed.Fired(): // the list may bring a new link
 		return false
-	case !final && due.RecordDue && c.expired(due.Link): // its record will bring a new link
+	case !final && due.RecordDue && due.LinkedAt < c.begun: // its record will bring a new link
 		return false
 	}
 	c.tried[key] = attempt{now, never}
@@ -290,18 +290,6 @@ func pause(due *calls.Recording, at int64) int64 {
 // the next night.
 func rest(attempts int32) time.Duration {
 	return max(0, time.Duration(min(attempts-1, 6))*24*time.Hour-slack)
-}
-
-// valid reports whether a link shows that it has not expired.
-func (c *recordingCrawl) valid(link string) bool {
-	until, ok := recording.Expiry(link)
-	return ok && until.UnixMilli() > c.nowMS()
-}
-
-// expired reports whether a link shows that it has expired.
-func (c *recordingCrawl) expired(link string) bool {
-	until, ok := recording.Expiry(link)
-	return ok && until.UnixMilli() <= c.nowMS()
 }
 
 // over reports whether the downloads were given up.
@@ -372,24 +360,20 @@ func (c *recordingCrawl) fetch(ctx context.Context, due *calls.Recording) (recor
 		call.Start = time.UnixMilli(due.StartAt.V)
 		call.Lasts = time.UnixMilli(due.Since).Sub(call.Start)
 	}
-	failure := &recording.Error{Problem: recording.Expired, Reason: "its link has expired"}
+	stored, failure := c.download(ctx, call)
+	if failure == nil {
+		return stored, nil, nil
+	}
 	ofRun := due.LinkedAt >= c.begun
-	fresh := ofRun && c.nowMS() < due.LinkedAt+minValid.Milliseconds() // whatever our clock says of its expiry
-	tried := fresh || !c.expired(due.Link)
-	if tried {
-		var stored recording.Stored
-		if stored, failure = c.download(ctx, call); failure == nil {
-			return stored, nil, nil
-		}
-		listed := ofRun || !c.again && c.young(due, c.nowMS()) // the list shows another link, if there is one
-		stale := !fresh && failure.Problem == recording.Expired ||
-			!listed && (failure.Problem == recording.Gone || failure.Problem == recording.NotAudio)
-		if !stale {
-			return recording.Stored{}, failure, nil
-		}
+	fresh := ofRun && c.nowMS() < due.LinkedAt+minValid.Milliseconds()
+	listed := ofRun || !c.again && c.young(due, c.nowMS()) // the list shows another link, if there is one
+	stale := !fresh && failure.Problem == recording.Expired ||
+		!listed && (failure.Problem == recording.Gone || failure.Problem == recording.NotAudio)
+	if !stale {
+		return recording.Stored{}, failure, nil
 	}
 	silent := &recording.Error{Problem: unanswered}
-	if tried && failure.Problem == recording.NotAudio { // perhaps a page about a link that is too old
+	if failure.Problem == recording.NotAudio { // perhaps a page about a link that is too old
 		silent = failure
 	}
 	if !c.renews() {
@@ -406,7 +390,7 @@ func (c *recordingCrawl) fetch(ctx context.Context, due *calls.Recording) (recor
 		return recording.Stored{}, silent, nil
 	case now.Link == "":
 		return recording.Stored{}, &recording.Error{Problem: recording.Gone, Reason: "the service no longer has a link to it"}, nil
-	case now.Link == due.Link && tried:
+	case now.Link == due.Link:
 		return recording.Stored{}, failure, nil
 	default:
 		call.Link = now.Link

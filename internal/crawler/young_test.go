@@ -228,21 +228,3 @@ func TestNewLink(t *testing.T) {
 	}
 	test.Same(t, "/ok", link("/ok?signature=1"), "a new link in the pause")
 }
-
-// A link of this run is tried even if our clock says that it has expired.
-func TestSkewedExpiry(t *testing.T) {
-	t.Parallel()
-	a := open(t)
-	a.call("c", a.now.Add(-time.Hour), "/ok?expires=1700000000")
-	a.commit()
-	if requested, r := a.run(0); requested != "/ok" || r.Stored != 1 {
-		t.Errorf("%s, %+v", requested, r)
-	}
-	a = open(t)
-	a.call("c", a.now.Add(-time.Hour), "/ok?expires=1700000000")
-	a.commit()
-	a.renew["c"] = renewal{Answered: true, Link: a.host.URL + "/ok?expires=1700000000"}
-	if requested, r := a.run(24 * time.Hour); requested != "renew c, /ok" || r.Stored != 1 {
-		t.Errorf("the same link from the service: %s, %+v", requested, r)
-	}
-}
