@@ -23,20 +23,12 @@ type Verdict struct {
 	// Files are the paths, inside a snapshot, of the files with a problem; "" stands for the
 	// snapshot itself.
 	Files []string `json:"files,omitempty"`
-	// Recordings is the result for the archive of recordings; nil: it was not checked, or was
-	// repaired since.
-	Recordings *RecordingsVerdict `json:"recordings,omitempty"`
+	// Recordings is how many were missing from their archive or changed, and not repaired since.
+	Recordings int64 `json:"recordings,omitempty"`
 }
 
-// RecordingsVerdict counts the stored recordings whose files were compared with the table.
-type RecordingsVerdict struct {
-	Files    int64 `json:"recordings"`
-	Problems int64 `json:"problems"` // missing or changed
-	Hashed   bool  `json:"hashed"`   // their content was compared as well
-}
-
-// SaveVerdict stores the result of a report, and the result for recordings.
-func SaveVerdict(root string, r *VerifyReport, recordings *RecordingsVerdict, now time.Time) error {
+// SaveVerdict stores the result of a report, and the number of missing or changed recordings.
+func SaveVerdict(root string, r *VerifyReport, recordings int64, now time.Time) error {
 	v := &Verdict{FormatVersion: layout.FormatVersion, At: now.UTC(), Snapshot: r.Snapshot, Recordings: recordings}
 	for _, p := range r.Problems {
 		folder, file := insideSnapshot(p.Path)
@@ -60,10 +52,10 @@ func DropRecordingsVerdict(root string) error {
 		return err
 	}
 	v := lastVerdict(fsys, root)
-	if v == nil || v.Recordings == nil {
+	if v == nil || v.Recordings == 0 {
 		return nil
 	}
-	v.Recordings = nil
+	v.Recordings = 0
 	return v.save(root)
 }
 

@@ -26,14 +26,6 @@ type checkedRecordings struct {
 	Problems []sink.Problem `json:"problem_list"` // only the first ones
 }
 
-// verdict returns the result that status shows; nil if there is no archive.
-func (c *checkedRecordings) verdict() *sink.RecordingsVerdict {
-	if c == nil {
-		return nil
-	}
-	return &sink.RecordingsVerdict{Files: c.Files, Problems: c.Count, Hashed: c.Hashed}
-}
-
 // checkRecordings compares the archive's files with the rows of the current snapshot: that they exist and have
 // the recorded length and, with deep, the recorded checksum. It returns nil if there is no archive.
 func checkRecordings(ctx context.Context, root string, deep bool) (*checkedRecordings, error) {

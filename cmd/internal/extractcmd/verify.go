@@ -88,7 +88,11 @@ func runVerify(ctx context.Context, s *settings, deep bool, format string, stdou
 			v.Recordings, err = nil, explain(fmt.Errorf("verify the recordings: %w", err))
 		}
 	}
-	if err := sink.SaveVerdict(s.Warehouse, r, v.Recordings.verdict(), s.Now()); err != nil {
+	var lost int64
+	if v.Recordings != nil {
+		lost = v.Recordings.Count
+	}
+	if err := sink.SaveVerdict(s.Warehouse, r, lost, s.Now()); err != nil {
 		words.Fprintf(stderr, "%v\n", err)
 	}
 	if err != nil {

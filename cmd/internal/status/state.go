@@ -94,9 +94,9 @@ func judge(h *sink.History, now time.Time, maxAge time.Duration, ended *schema.R
 		out.addCause(Broken, cli.Damaged, "extract verify found %s %s ago, the first: %s", cli.Plural(v.Problems, "problem"),
 			out.age(v.At), v.First)
 	}
-	if v := out.verified(); v != nil && v.Problems > 0 {
-		out.addCause(Broken, cli.Damaged, "extract verify found %s missing or changed %s ago", cli.Plural(v.Problems, "recording"),
-			out.age(h.Verdict.At))
+	if v := h.Verdict; v != nil && v.Recordings > 0 {
+		out.addCause(Broken, cli.Damaged, "extract verify found %s missing or changed %s ago", cli.Plural(v.Recordings, "recording"),
+			out.age(v.At))
 	}
 	if h.Undeleted > 0 {
 		out.addCause(NotWhole, cli.Incomplete, "%s of forgotten calls still to be deleted from the archive", cli.Plural(h.Undeleted, "recording"))

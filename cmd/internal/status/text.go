@@ -11,7 +11,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/words"
 )
@@ -133,14 +132,6 @@ func (h *State) following(f *disk.Follow) string {
 	return text + "; next sweep " + h.date(f.Sweep)
 }
 
-// verified returns the result of extract verify for the archive; nil if it did not check recordings.
-func (h *State) verified() *sink.RecordingsVerdict {
-	if s := h.history.Snapshot; s == nil || s.Manifest.Archive == "" || h.history.Verdict == nil {
-		return nil
-	}
-	return h.history.Verdict.Recordings
-}
-
 // undeleted counts recordings that must be deleted and whose file may still exist.
 func (h *State) undeleted(r *layout.Recordings) int64 {
 	return r.States[schema.RecordingUndeleted] + h.history.Undeleted
@@ -157,13 +148,6 @@ func (h *State) recordings(m *layout.Manifest) string {
 		humanize.Comma(r.States[schema.RecordingGone]) + " gone, " + humanize.Comma(r.States[schema.RecordingRefused]) + " refused"
 	if n := h.undeleted(&r); n > 0 {
 		out += ", " + humanize.Comma(n) + " still to be deleted"
-	}
-	if v := h.verified(); v != nil {
-		how := "length"
-		if v.Hashed {
-			how = "content"
-		}
-		out += fmt.Sprintf("; verified by %s %s ago: %s missing or changed", how, h.age(h.history.Verdict.At), humanize.Comma(v.Problems))
 	}
 	return out
 }
