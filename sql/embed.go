@@ -2,8 +2,7 @@
 // next to this file, and reads their headers.
 //
 // Each file is one SELECT (macros.sql: several statements) under a header of
-// comment lines in a fixed form, from which lists, descriptions and the data
-// dictionary are made:
+// comment lines in a fixed form, from which lists and descriptions are made:
 //
 //	-- name: what it answers, in one line
 //	--

@@ -1,6 +1,5 @@
 // Command manual writes a man page, and completions for bash, zsh and fish, for each program from its
-// commands: man/NAME.1 and completions/NAME.SHELL below a folder; and data-dictionary.md, a page of all
-// tables and columns. It has no texts of its own.
+// commands: man/NAME.1 and completions/NAME.SHELL below a folder. It has no texts of its own.
 //
 //	go run ./cmd/internal/manual DIR
 package main
@@ -20,7 +19,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
-	sqlfiles "callhouse/sql"
 )
 
 func main() {
@@ -43,7 +41,7 @@ func released() time.Time {
 	return time.Now().UTC()
 }
 
-// write fills dir with man/NAME.1, completions/NAME.bash, NAME.zsh and NAME.fish, and the dictionary.
+// write fills dir with man/NAME.1, completions/NAME.bash, NAME.zsh and NAME.fish.
 func write(dir string, date time.Time) error {
 	man, completions := filepath.Join(dir, "man"), filepath.Join(dir, "completions")
 	for _, d := range []string{man, completions} {
@@ -63,5 +61,5 @@ func write(dir string, date time.Time) error {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(dir, "data-dictionary.md"), []byte(sqlfiles.Dictionary()), 0o644)
+	return nil
 }
