@@ -104,6 +104,7 @@ func (p *page) worst(ctx context.Context, a *answer, of period) (*section, error
 		head{Text: "agent", Column: "agent_id", Words: true}, head{Text: "duration", Column: "duration_ms"})
 	calls, starts := map[string]*line{}, map[string]time.Time{}
 	t.Rows = make([]line, min(len(a.rows), 5))
+	linked := false
 	for i, row := range a.rows[:len(t.Rows)] {
 		l := &t.Rows[i]
 		*l = a.line(row, "")
@@ -118,7 +119,7 @@ func (p *page) worst(ctx context.Context, a *answer, of period) (*section, error
 		}
 		switch place := a.text(row[a.index("recording")]); {
 		case strings.HasPrefix(place, "http"): // who has the link may listen
-			l.Recording = p.l.Say("worst.link")
+			linked = true
 		case place != "":
 			l.Recording = p.l.Say("worst.recording", place)
 		}
@@ -126,6 +127,9 @@ func (p *page) worst(ctx context.Context, a *answer, of period) (*section, error
 			l.Cells[2].Link = a.page(a.id(i, "agent_id"))
 		}
 		calls[l.Key] = l
+	}
+	if linked {
+		s.Lead += " " + p.l.Say("worst.link")
 	}
 	s.Tables = []*table{t}
 	rows, err := p.w.Said(ctx, starts)
