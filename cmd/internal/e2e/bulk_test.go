@@ -18,10 +18,10 @@ import (
 var bulkWorld = sandbox.Config{Seed: 31, Calls: 260, Days: 2}
 
 // sum returns one text of all calls, turns and items of a warehouse, value by value, except fields
-// only of v2 and the provenance of rows.
+// only of v2 and the provenance of rows. It asks query: as stored, a row also has its file's period.
 func (c *company) sum() string {
 	c.t.Helper()
-	rows := c.sql(`SELECT 'calls' AS what, count(*)::VARCHAR AS n, bit_xor(hash(r))::VARCHAR AS sum FROM (SELECT * EXCLUDE (evaluation, credits_used, billed_seconds,
+	rows, _ := c.objectsOf("sql", `SELECT 'calls' AS what, count(*)::VARCHAR AS n, bit_xor(hash(r))::VARCHAR AS sum FROM (SELECT * EXCLUDE (evaluation, credits_used, billed_seconds,
 			extra, first_seen_at, fetched_at, run_id, transcript_source, recording_url) FROM calls) r
 		UNION ALL SELECT 'turns', count(*)::VARCHAR, bit_xor(hash(r))::VARCHAR FROM (SELECT * EXCLUDE (fetched_at) FROM transcript_turns) r
 		UNION ALL SELECT 'items', count(*)::VARCHAR, bit_xor(hash(r))::VARCHAR FROM (SELECT * EXCLUDE (fetched_at) FROM analysis_items) r`)
