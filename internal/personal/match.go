@@ -376,12 +376,12 @@ func (r *reader) phone(c *candidate) bool {
 	case c.plus && d[0] == '1':
 		return national(d, "US")
 	case c.plus:
-		return r.f.isPhone(d, true)
+		return isNumber("+"+d, "")
 	case strings.HasPrefix(d, "00"):
 		if is := r.context(c); is.is&phoneBit == 0 && (is.other || c.spoken || len(c.shape) < 3 || c.shape[0] > 5) {
 			return false
 		}
-		return r.f.isPhone(d, false)
+		return r.f.isPhone(d)
 	case d[0] == '0':
 		return r.domestic(c, korea)
 	case korea && (n == 11 || n == 12) && strings.HasPrefix(d, "82"):
@@ -389,10 +389,10 @@ func (r *reader) phone(c *candidate) bool {
 		if c.shape[0] != 2 && (is.other || is.is&phoneBit == 0 && (len(c.shape) > 1 || !strings.HasPrefix(d, "8210"))) {
 			return false
 		}
-		return r.f.isPhone(d, false)
+		return r.f.isPhone(d)
 	case n != 10 && (n != 11 || d[0] != '1'):
 		if n > 9 && r.context(c).is&phoneBit != 0 {
-			return r.f.isPhone(d, false)
+			return r.f.isPhone(d)
 		}
 		return false
 	case america:
@@ -416,7 +416,7 @@ func (r *reader) domestic(c *candidate, korea bool) bool {
 	if !mobile && (is.other && (len(c.shape) == 1 || c.hyphens == 0) || is.is&accountBit != 0 && is.is&phoneBit == 0) {
 		return false
 	}
-	return r.f.isPhone(d, false)
+	return r.f.isPhone(d)
 }
 
 // koreanShape reports whether digits written in groups are grouped like Korean telephone numbers.

@@ -6,17 +6,10 @@ import (
 	"callhouse/internal/phone"
 )
 
-// isPhone reports whether digits are a number of the configured countries or, with a plus, of any
-// country.
-func (f *Finder) isPhone(d string, plus bool) bool {
-	if plus {
-		return isNumber("+"+d, "")
-	}
+// isPhone reports whether digits are a number of the configured countries or, after 00, of any country.
+func (f *Finder) isPhone(d string) bool {
 	if strings.HasPrefix(d, "00") {
-		if len(d) < 11 {
-			return false
-		}
-		return isNumber(d, "")
+		return len(d) >= 11 && isNumber(d, "")
 	}
 	for _, c := range f.countries {
 		if c == "US" && d[0] == '0' || c == "KR" && d[0] == '0' && !koreanArea(d) {

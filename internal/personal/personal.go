@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"sync"
 
 	"callhouse/internal/personal/kinds"
 )
@@ -93,21 +92,9 @@ var kindName = regexp.MustCompile(`^[a-z][a-z_]{0,30}$`)
 // text, such as the key of a JSON value: it may be the context that a number needs. Once the spans are
 // replaced, the digits and words next to them may be recognized: look again until nothing is found.
 func (f *Finder) Find(name, text string) []Span {
-	hits := f.meaning(name)
-	r := f.reader([]Turn{{Text: text}})
-	defer readers.Put(r)
-	r.hits = append(r.hits, hits...)
+	r := &reader{f: f, turns: []Turn{{Text: text}}, hits: f.meaning(name)}
 	r.read(0, text)
 	return r.finish()
-}
-
-// readers are pooled for their buffers.
-var readers = sync.Pool{New: func() any { return new(reader) }}
-
-func (f *Finder) reader(turns []Turn) *reader {
-	r, _ := readers.Get().(*reader)
-	*r = reader{f: f, turns: turns, groups: r.groups[:0], chains: r.chains[:0], hits: r.hits[:0]}
-	return r
 }
 
 // longestName is the length of the longest name that may give numbers a meaning.
@@ -119,13 +106,12 @@ func (f *Finder) meaning(name string) []hit {
 	if name == "" || len(name) > longestName {
 		return nil
 	}
-	r := f.reader(nil)
-	defer readers.Put(r)
+	r := &reader{f: f}
 	r.read(-1, string(spaced(nil, replaced(name, f.Find("", name)))))
 	for i := range r.hits {
 		r.hits[i].word -= r.word
 	}
-	return slices.Clone(r.hits)
+	return r.hits
 }
 
 // spaced appends the words of a key, such as birthDate or birth_date, and a colon.
@@ -150,8 +136,7 @@ const maxBefore = 3
 // overlaps. A number may continue in a later turn of the same speaker if the other side only
 // acknowledges, or repeats, what came before. As with Find, look again once the spans are replaced.
 func (f *Finder) Conversation(turns []Turn) []Span {
-	r := f.reader(turns)
-	defer readers.Put(r)
+	r := &reader{f: f, turns: turns}
 	for t := range turns {
 		r.turn(t)
 	}
