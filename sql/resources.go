@@ -14,20 +14,15 @@ func resourceViews() []*File {
 	var out []*File
 	for _, r := range resource.All {
 		out = append(out, storedView(r.Table.Name, r.Doc,
-			ever+"; deleted_at is set once it is gone. "+r.Name+
+			"One row for each that was ever listed; deleted_at is set once it is gone. "+r.Name+
 				"_at(TIME) returns the state at that time, as far as callhouse saw it.\n\n"+r.Text,
-			objectGrain))
+			"one row per object"))
 	}
 	return append(out, storedView(resource.Changes.Name, "changes of all resources, with the time they were detected",
 		"A run detects the changes since the run before: each happened after since_at and no later than seen_at. Changes "+
 			"undone in between are not seen.",
 		"one row per change of an object"))
 }
-
-const (
-	ever        = "One row for each that was ever listed" // in the text of each resource
-	objectGrain = "one row per object"
-)
 
 func storedView(name, answers, text, grain string) *File {
 	f := &File{Name: name, Answers: answers, Text: strings.TrimSpace(text), Grain: grain, Reads: []string{"stored." + name},

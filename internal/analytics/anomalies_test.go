@@ -277,8 +277,8 @@ func TestAnomalies(t *testing.T) {
 		test.NoDiff(t, diffNear(want, got), "%+v (-oracle +report)", p)
 		_, judged := anomaliesOf(groupsOf(calls, question.Params{By: p.By, Until: p.Until}, loc), p, loc)
 		r, err := w.Remarks(t.Context(), analytics.Question{Report: "anomalies", Params: p})
-		if test.OK(t, err); r.Judged != judged {
-			t.Errorf("%+v: %s, want %s", p, r.Judged, judged)
+		if test.OK(t, err); !slices.Contains(r.Notes, judged) {
+			t.Errorf("%+v: %s, want %s", p, r.Notes, judged)
 		}
 	}
 	for _, since := range []time.Time{{}, first.AddDate(0, 0, 39), first.AddDate(0, 0, 70)} { // the judged days may begin late

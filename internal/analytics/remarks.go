@@ -19,14 +19,7 @@ type Remarks struct {
 	// Coverage is that of the period and, in a comparison, of the one before; none if the report is not about calls.
 	Coverage []*Coverage
 	Compared Compared
-	// Begin is the beginning of a period that begins on a day before that of the first call; else zero.
-	Begin, FirstCall time.Time
-	// Judged says how many days a report of unusual days could judge.
-	Judged string
-	// OneRow tells which row stands for each group of a comparison; empty: all are shown.
-	OneRow string
-	// Baseline is the beginning of the selected time, if versions are compared with one that has earlier calls; else zero.
-	Baseline time.Time
+	Notes    []string // on how the report was computed, in its reader's zone
 }
 
 // Compared is what may mislead in a comparison: periods of other lengths or with other weekends, and days of the one before
@@ -72,6 +65,12 @@ func (w *Warehouse) Remarks(ctx context.Context, request Question) (*Remarks, er
 	return w.remarks(ctx, conn, q, request.Now)
 }
 
+func (r *Remarks) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+func (w *Warehouse) local(t time.Time) time.Time { return t.In(w.Location()) }
+
 func (w *Warehouse) remarks(ctx context.Context, conn *duck.Conn, q question.Question, now time.Time) (*Remarks, error) {
 	r := &Remarks{NotFetched: w.planner.NotFetched(q)}
 	var err error
@@ -84,10 +83,8 @@ func (w *Warehouse) remarks(ctx context.Context, conn *duck.Conn, q question.Que
 	}
 	if first, last := w.Snapshot().Manifest.Starts(); first <= last && !selected.Since.IsZero() &&
 		question.DayOf(selected.Since, w.Location()).Before(question.DayOf(time.UnixMilli(first), w.Location())) {
-		r.Begin, r.FirstCall = selected.Since, time.UnixMilli(first)
-	}
-	if q.ReadsEarlier() {
-		r.Baseline = q.Since
+		r.note("the period begins on %s, but the first call was on %s", w.local(selected.Since).Format(time.DateOnly),
+			w.local(time.UnixMilli(first)).Format("2006-01-02 15:04"))
 	}
 	if text := w.planner.Judged(q); text != "" {
 		var groups, days, byCalls, byShares int64
@@ -98,11 +95,16 @@ func (w *Warehouse) remarks(ctx context.Context, conn *duck.Conn, q question.Que
 		if q.By != "" {
 			of = fmt.Sprintf(" (groups: %d)", groups)
 		}
-		r.Judged = fmt.Sprintf("judged by the number of calls: %d of %d days%s; by shares or times: %d; "+
+		r.note("judged by the number of calls: %d of %d days%s; by shares or times: %d; "+
 			"the others have too few calls or too short a past", byCalls, days, of, byShares)
 	}
 	if row, ok := q.OneRow(); ok {
-		r.OneRow = cmp.Or(strings.NewReplacer("= ", "", "'", "").Replace(row), "the clearest change")
+		r.note("each group has one row, %s; --columns all and the formats for programs have all of its rows",
+			cmp.Or(strings.NewReplacer("= ", "", "'", "").Replace(row), "the clearest change"))
+	}
+	if q.ReadsEarlier() {
+		r.note("a baseline from before %s has its calls of the 28 days up to its last one before then, too: "+
+			"its first_day and last_day are the first and last of them", w.local(q.Since).Format("2006-01-02 15:04"))
 	}
 	spans := []question.Params{q.Params}
 	if before, compares := q.Previous(); compares {
@@ -161,20 +163,7 @@ func (r *Remarks) Lines(loc *time.Location) (out []string) {
 	for _, name := range r.NotFetched {
 		out = append(out, strings.ReplaceAll(name, "_", " ")+" were never fetched: extract run fetches them, unless --resources excludes them")
 	}
-	if !r.Begin.IsZero() {
-		out = append(out, fmt.Sprintf("the period begins on %s, but the first call was on %s",
-			r.Begin.In(loc).Format(time.DateOnly), r.FirstCall.In(loc).Format("2006-01-02 15:04")))
-	}
-	if r.Judged != "" {
-		out = append(out, r.Judged)
-	}
-	if r.OneRow != "" {
-		out = append(out, "each group has one row, "+r.OneRow+"; --columns all and the formats for programs have all of its rows")
-	}
-	if !r.Baseline.IsZero() {
-		out = append(out, fmt.Sprintf("a baseline from before %s has its calls of the 28 days up to its last one before then, too: "+
-			"its first_day and last_day are the first and last of them", r.Baseline.In(loc).Format("2006-01-02 15:04")))
-	}
+	out = append(out, r.Notes...)
 	c := r.Compared
 	if c.Days != c.DaysBefore {
 		out = append(out, fmt.Sprintf("the period has %d days, the one before %d: call counts differ for that alone", c.Days, c.DaysBefore))
