@@ -132,17 +132,10 @@ type candidate struct {
 	region  bool
 
 	turn, word int
-	known      bool
-	near       nearby
 }
 
 // context returns the meaning of the words near the candidate.
-func (r *reader) context(c *candidate) nearby {
-	if !c.known {
-		c.known, c.near = true, r.contextOf(c.turn, c.word)
-	}
-	return c.near
-}
+func (r *reader) context(c *candidate) nearby { return r.contextOf(c.turn, c.word) }
 
 func (c *candidate) shaped(lengths ...int) bool { return slices.Equal(c.shape, lengths) }
 

@@ -47,7 +47,7 @@ func national(d, country string) bool {
 }
 
 // koreanArea reports whether digits begin with the code of a Korean area, mobile network or
-// service. It is cheap, and most digits are not a telephone number.
+// service that people have: others in use, such as 012 of machines, look like any digits.
 func koreanArea(d string) bool {
 	switch d[1] {
 	case '1':

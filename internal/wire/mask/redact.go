@@ -159,7 +159,7 @@ func (r *redacting) callService(walk func()) error {
 	var texts []string
 	places := map[string]int{}
 	r.look = func(text []byte) {
-		if _, ok := places[string(text)]; !ok && hasWord(text) {
+		if _, ok := places[string(text)]; !ok {
 			places[string(text)] = len(texts)
 			texts = append(texts, string(text))
 		}
@@ -180,18 +180,6 @@ func (r *redacting) callService(walk func()) error {
 	walk()
 	return nil
 }
-
-// hasWord reports whether a text contains two consecutive letters, or any non-ASCII character.
-func hasWord(text []byte) bool {
-	for i, c := range text {
-		if c >= 0x80 || i > 0 && isLetter(c) && isLetter(text[i-1]) {
-			return true
-		}
-	}
-	return false
-}
-
-func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // withoutTexts returns a call with only the fields that cannot contain texts.
 func withoutTexts(body []byte) []byte {
