@@ -101,7 +101,7 @@ var koPieces = []struct {
 	{"지메일", "gmail", wordPiece}, {"한메일", "hanmail", wordPiece}, {"핫메일", "hotmail", wordPiece}, {"카카오", "kakao", wordPiece},
 	{"네이트", "nate", wordPiece}, {"아웃룩", "outlook", wordPiece}, {"아이클라우드", "icloud", wordPiece}, {"다음", "daum", wordPiece},
 	{"야후", "yahoo", wordPiece}, {"구글", "google", wordPiece}, {"밑줄", "_", joinPiece}, {"대시", "-", joinPiece}, {"다시", "-", joinPiece},
-	{"닷컴", ".com", dotPiece}, {"닷넷", ".net", dotPiece}, {"도트", ".", dotPiece}, {"플러스", "+", joinPiece},
+	{"도트", ".", dotPiece}, {"플러스", "+", joinPiece},
 	{"에이", "a", wordPiece}, {"에프", "f", wordPiece}, {"아이", "i", wordPiece}, {"제이", "j", wordPiece}, {"케이", "k", wordPiece},
 	{"에스", "s", wordPiece}, {"브이", "v", wordPiece}, {"엑스", "x", wordPiece}, {"와이", "y", wordPiece}, {"제트", "z", wordPiece},
 	{"지", "g", wordPiece},
@@ -253,11 +253,7 @@ func koreanPieces(out []piece, word string, at int) []piece {
 			continue
 		}
 		flush(n)
-		if strings.HasPrefix(text, ".") && len(text) > 1 { // 닷컴
-			out = append(out, piece{at + n, at + n + 3, ".", dotPiece, true}, piece{at + n + 3, at + n + size, text[1:], wordPiece, true})
-		} else {
-			out = append(out, piece{at + n, at + n + size, text, is, true})
-		}
+		out = append(out, piece{at + n, at + n + size, text, is, true})
 		n += size
 	}
 	if unknown >= 0 && len(out) > was && !anySign(out[was:]) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
 	"mime"
 	"net/http"
 	"net/url"
@@ -35,13 +34,11 @@ type part struct {
 
 // newPart creates the file of a download.
 func (a *Archive) newPart(c Call) (*part, error) {
+	if err := os.MkdirAll(a.cfg.Scratch, 0o700); err != nil {
+		return nil, err
+	}
 	name := filepath.Join(a.cfg.Scratch, fileName(c.ID)+".part")
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(a.cfg.Scratch, 0o700); err == nil {
-			f, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-		}
-	}
 	if err != nil {
 		return nil, err
 	}
