@@ -269,3 +269,39 @@ func FuzzSegment(f *testing.F) {
 		_, _ = s.Scan(true, func(int64, int, *schema.Record) error { return nil })
 	})
 }
+
+// If a segment of a run's journal is missing, its coverage is not believed: calls could be lost
+// silently.
+func TestSegmentIsMissing(t *testing.T) {
+	run := layout.RunID(testDay, 1)
+	committed := &layout.Snapshot{Manifest: &layout.Manifest{}}
+	committed.Manifest.RunID, committed.Manifest.Journal = run, []layout.Segment{{Run: run, Number: 1}}
+	for _, c := range []struct {
+		numbers []int64
+		current *layout.Snapshot
+		missing int
+	}{
+		{[]int64{1, 2, 3}, nil, 0}, {[]int64{2, 3}, nil, 1}, {[]int64{1, 3, 4, 6}, nil, 2}, {[]int64{2, 3}, committed, 0}, {[]int64{3}, committed, 1},
+	} {
+		var refs []layout.Segment
+		for _, n := range c.numbers {
+			refs = append(refs, layout.Segment{Run: run, Number: n})
+		}
+		if got := missingSegments(refs, c.current); len(got) != c.missing {
+			t.Errorf("of %v are missing: %v", c.numbers, got)
+		}
+	}
+
+	root := filepath.Join(t.TempDir(), "w")
+	w := aRun(t, nil, root, 0)
+	for _, n := range []int64{1, 3} {
+		test.OK(t, os.MkdirAll(filepath.Join(root, layout.JournalName, run), 0o700))
+		test.OK(t, os.WriteFile(segmentPath(root, layout.Segment{Run: run, Number: n}), nil, 0o600))
+	}
+	test.OK(t, w.Close())
+	w = aRun(t, nil, root, 2)
+	defer w.Close()
+	if !w.incomplete[run] {
+		t.Error("the coverage of a run without its second segment is believed")
+	}
+}

@@ -100,6 +100,9 @@ func (w *Warehouse) recover() (err error) {
 		return in
 	})
 	w.sealed, w.leftover = refs, slices.Clone(refs)
+	for _, l := range missingSegments(refs, w.current) {
+		w.lostJournal(l)
+	}
 	if w.opts.ReadOnly {
 		return nil
 	}

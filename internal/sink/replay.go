@@ -205,6 +205,30 @@ func ListSegments(fsys disk.FS, root string) (refs []layout.Segment, err error) 
 	return refs, nil
 }
 
+// missingSegments returns the segments missing from runs that have others. A run's segments are numbered
+// from 1 without gaps, and a commit includes all that exist. current is the last committed
+// snapshot.
+func missingSegments(refs []layout.Segment, current *layout.Snapshot) (out []journalLoss) {
+	next := map[string]int64{}
+	if current != nil {
+		for _, s := range current.Manifest.Journal {
+			next[s.Run] = max(next[s.Run], s.Number+1)
+		}
+	}
+	for _, ref := range refs {
+		want, ok := next[ref.Run]
+		// If a run's last commit included no segment, its number is unknown.
+		if !ok && current != nil && current.Manifest.RunID == ref.Run {
+			want = ref.Number
+		}
+		if ref.Number > max(want, 1) {
+			out = append(out, journalLoss{Run: ref.Run, What: fmt.Sprintf("segment %d of the journal of run %s is missing", ref.Number-1, ref.Run)})
+		}
+		next[ref.Run] = ref.Number + 1
+	}
+	return out
+}
+
 // isLastSegment reports whether a segment is the last one of its run.
 func isLastSegment(refs []layout.Segment, i int) bool {
 	return i+1 == len(refs) || refs[i+1].Run != refs[i].Run

@@ -79,6 +79,9 @@ func (v *verifier) journal(current *layout.Snapshot) error {
 	if current != nil {
 		committed = current.Manifest.Journal
 	}
+	for _, l := range missingSegments(refs, current) {
+		v.bad.Add("journal", layout.JournalName, "%s", l.What)
+	}
 	for i, ref := range refs {
 		path := v.rel(segmentPath(v.opts.Root, ref))
 		if slices.Contains(committed, ref) {
