@@ -102,36 +102,6 @@ func TestGroupsThatThereAreNot(t *testing.T) {
 	}
 }
 
-// Extracted values are shown as sent, and numbers in documents are grouped by value.
-func TestNumbersAsSent(t *testing.T) {
-	var d analyticstest.Data
-	for i, c := range []struct{ sent, text string }{
-		{`315.00`, "315.00"}, {`0.333333333333333333`, "0.333333333333333333"}, {`1e2`, "1e2"}, {`12345678901234567890123`, "12345678901234567890123"},
-		{`"315.00"`, "315.00"}, {`"\uD55C"`, "한"}, {`{"a": 1.0}`, `{"a": 1.0}`}, {`null`, ""},
-	} {
-		d.Items = append(d.Items, row{"call_id": "c", "position": int64(i), "name": fmt.Sprint(i), "value": c.sent, "text": c.text})
-	}
-	for i, n := range []string{"1", "1.0", "1.00", "1.5", "1.50", `"1.0"`, "-0.0", "0", "1e2", "100", "100.0"} {
-		d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(i), "metadata": `{"n":` + n + `}`})
-	}
-	w := warehouse(t, d, nil)
-	rows, err := w.SQL(t.Context(), "SELECT value_text FROM analysis_items ORDER BY position")
-	for i, line := range all(t, rows, err) {
-		if want := d.Items[i]["text"]; line[0] != want && (line[0] != nil || want != "") {
-			t.Errorf("%s is shown as %v, want %v", d.Items[i]["value"], line[0], want)
-		}
-	}
-	rows, err = askFor(t.Context(), w, "volume", question.Params{By: "metadata.n"})
-	got := map[string]int64{}
-	for _, line := range all(t, rows, err) {
-		got[line[0].(string)] += line[7].(int64)
-	}
-	want := map[string]int64{"1": 3, "1.5": 2, "1.0": 1, "0": 2, "100": 3} // the string 1.0 is not a number
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("the groups are %v, want %v", got, want)
-	}
-}
-
 // Numbers are read as programs spell them, exactly or not at all.
 func TestNumbersAreReadExactly(t *testing.T) {
 	sums := map[string]string{ // by the value sent; empty: it is not read

@@ -55,7 +55,7 @@ func TestReportsOverDamagedFiles(t *testing.T) {
 		return all(t, rows, err), nil
 	}
 	left := 0
-	tried := longtest.Each(14)
+	tried := longtest.Each(27)
 	for i, f := range sqlfiles.Reports() {
 		if !tried(i) {
 			continue

@@ -19,13 +19,9 @@ type Plan struct {
 	SQL    string
 	Report *sqlfiles.File // with the columns of the answer
 	// Small is set if the answer fits in memory: the organisation has few of the things it is grouped
-	// by. A document's field may differ in every call, a month has 43,000 minutes, and lists have
-	// every call unless the question limits them.
+	// by. A document's field may differ in every call, a month has 43,000 minutes, and lists have every call.
 	Small bool
 }
-
-// maxSmall is the maximum number of calls or turns in a small answer.
-const maxSmall = 10_000
 
 // Report plans a report.
 func (p *Planner) Report(q question.Question) (out Plan, err error) {
@@ -34,9 +30,7 @@ func (p *Planner) Report(q question.Question) (out Plan, err error) {
 	if slices.Contains(f.Counts, earlier) && !q.ReadsEarlier() {
 		f.History = 0
 	}
-	of, _ := f.Pages()
-	few := of == "" || q.Limit > 0 && q.Limit <= maxSmall
-	out = Plan{Report: f, SQL: p.values(q).Replace(f.SQL), Small: few && q.Every != "minute" && !strings.Contains(q.By, ".")}
+	out = Plan{Report: f, SQL: p.values(q).Replace(f.SQL), Small: f.Grouped() && q.Every != "minute" && !strings.Contains(q.By, ".")}
 	if f.Selects() {
 		q.Report = f
 		out.SQL = p.relations(q) + "\nFROM (\n" + out.SQL + ")"
