@@ -43,15 +43,6 @@ func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.got = append(b.got, r.Method+" "+r.URL.Path)
 }
 
-// last returns the requests since the last call.
-func (b *inbox) last() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	got := strings.Join(b.got, ", ")
-	b.got = nil
-	return got
-}
-
 // alarmed writes rules, one of which many calls match, for the channels of an inbox.
 func alarmed(t *testing.T, b *inbox) string {
 	t.Helper()

@@ -263,7 +263,7 @@ func (s *liveServer) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 			}
 		}
 		if q.typed.Compare != "" {
-			main := ""
+			var main string
 			if shown, main, err = q.compared(rows); err != nil {
 				return err
 			}

@@ -179,9 +179,8 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 	src, o := format.Source(top), a.Drawing(loc)
 	o.Heading, o.Title = a.heading(answer.Params, loc), f.Name
 	if a.Compare != "" && !kind.Exact() {
-		main := ""
-		src, main = format.Compared(src, w.Sparse(answer.Params), loc)
-		o.Heading = strings.TrimPrefix(main+"; "+o.Heading, "; ")
+		compared, main := format.Compared(src, w.Sparse(answer.Params), loc)
+		src, o.Heading = compared, strings.TrimPrefix(main+"; "+o.Heading, "; ")
 	}
 	others := sync.OnceValues(func() (int64, error) { return top.Others(ctx) })
 	o.About = func(ctx context.Context) (out [][2]string, err error) {
@@ -204,6 +203,12 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 	} else if shown > 0 && n > 0 {
 		words.Fprintf(a.Stderr, "and %s\n", cli.Plural(n, "more row"))
 	}
+	return a.below(ctx, f, answer, p, kind, loc)
+}
+
+// below writes what stands below an answer: how many calls there are besides, the periods of a
+// comparison, and what a reader has to know about it.
+func (a *app) below(ctx context.Context, f *sqlfiles.File, answer *analytics.Answer, p question.Params, kind format.Format, loc *time.Location) error {
 	if p.Limit > 0 {
 		n, err := answer.Found(ctx)
 		if err != nil {

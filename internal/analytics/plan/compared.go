@@ -85,16 +85,6 @@ func compared(f *sqlfiles.File, now, previous string, q question.Question) *sqlf
 	if natural(q) {
 		order = ""
 	}
-	only := ""
-	if row, ok := q.OneRow(); ok {
-		clearest := "NULL" // above 1: the bounds exclude 0
-		if slices.ContainsFunc(out.Columns, func(c sqlfiles.Column) bool { return c.Name == value.ChangeLowOf+f.Main }) {
-			clearest = fmt.Sprintf("change_%[1]s / CAST(change_%[1]s - CASE WHEN change_%[1]s > 0 "+
-				"THEN change_low_%[1]s ELSE change_high_%[1]s END AS DOUBLE)", f.Main)
-		}
-		only = fmt.Sprintf("QUALIFY row_number() OVER (PARTITION BY key ORDER BY %s DESC, %s DESC NULLS LAST, abs(%s) DESC NULLS LAST, "+
-			"place NULLS LAST, previous_place) = 1\n", cmp.Or(row, "true"), clearest, value.ChangeOf+f.Main)
-	}
 	out.SQL = fmt.Sprintf(`WITH now AS (SELECT %[1]s FROM (SELECT row_number() OVER () AS place, * FROM (%[2]s))),
 previous AS (SELECT %[1]s FROM (SELECT row_number() OVER () AS place, * FROM (%[3]s))),
 joined AS (
@@ -108,8 +98,24 @@ SELECT %[8]s
 FROM strict
 %[10]sORDER BY %[9]skey NULLS LAST, place NULLS LAST, previous_place`,
 		strings.Join(rows, ", "), now, previous, strings.Join(joined, ", "), strings.Join(on, " AND "),
-		max(p.Strict.Answers, 1), changes, strings.Join(columns, ", "), order, only)
+		max(p.Strict.Answers, 1), changes, strings.Join(columns, ", "), order, oneRow(q, f.Main, out.Columns))
 	return &out
+}
+
+// oneRow returns the clause that keeps one row a group: the one that stands for it, or that of the
+// clearest change of the main figure; empty if all are wanted.
+func oneRow(q question.Question, main string, columns []sqlfiles.Column) string {
+	row, ok := q.OneRow()
+	if !ok {
+		return ""
+	}
+	clearest := "NULL" // above 1: the bounds exclude 0
+	if slices.ContainsFunc(columns, func(c sqlfiles.Column) bool { return c.Name == value.ChangeLowOf+main }) {
+		clearest = fmt.Sprintf("change_%[1]s / CAST(change_%[1]s - CASE WHEN change_%[1]s > 0 "+
+			"THEN change_low_%[1]s ELSE change_high_%[1]s END AS DOUBLE)", main)
+	}
+	return fmt.Sprintf("QUALIFY row_number() OVER (PARTITION BY key ORDER BY %s DESC, %s DESC NULLS LAST, abs(%s) DESC NULLS LAST, "+
+		"place NULLS LAST, previous_place) = 1\n", cmp.Or(row, "true"), clearest, value.ChangeOf+main)
 }
 
 // own returns the bounds of a figure itself, and the size of the sample it is a share or mean of;
