@@ -208,7 +208,8 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string, ex
 
 // below writes what stands below an answer: how many calls there are besides, the periods of a
 // comparison, and what a reader has to know about it.
-func (a *app) below(ctx context.Context, f *sqlfiles.File, answer *analytics.Answer, p question.Params, kind format.Format, loc *time.Location) error {
+func (a *app) below(ctx context.Context, f *sqlfiles.File, answer *analytics.Answer, p question.Params, kind format.Format,
+	loc *time.Location) error {
 	if p.Limit > 0 {
 		n, err := answer.Found(ctx)
 		if err != nil {
