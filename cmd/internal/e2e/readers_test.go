@@ -197,7 +197,7 @@ func TestHostileValuesAreRead(t *testing.T) {
 	id := layout.RunID(now, 1)
 	w, err := sink.Open(sink.Options{Root: c.warehouse, RunID: id, Now: func() time.Time { return now }})
 	test.OK(t, err)
-	draw := rapid.Custom(func(t *rapid.T) []byte { return wiretest.DrawCall(t, schema.KindDetail, 20) })
+	draw := rapid.Custom(func(t *rapid.T) []byte { return wiretest.DrawCall(t, 20) })
 	words := []string{"", "a", "é 한국어 😀", "a\x00b", "';--\u2028", strings.Repeat("long ", 300)}
 	records := map[string]bool{}
 	var decoder calls.Decoder
