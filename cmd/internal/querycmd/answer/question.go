@@ -19,14 +19,23 @@ const (
 // current are the periods that words are compared with unless Since selects another.
 var current = map[string]string{"yesterday": "today", lastMonth: "this-month", lastYear: "this-year"}
 
-// Question is the selection and grouping of a report's calls, as typed. See question.Params.
+// Question is the selection and grouping of a report's calls, as typed. See question.Params. The
+// tags describe it to assistants: see package mcp.
 type Question struct {
-	Since, Until, Agent, Compare string
-	Field, Every, Sort, Baseline string
-	By, Where                    []string
-	Show                         []string // columns; see [analytics.Answer.Show]
-	Skip, Top                    uint32
-	Steps                        bool
+	Since    string   `json:"since,omitempty" jsonschema:"only calls that start at or after: 2026-11-01, today, monday, RFC 3339, or 7d"`
+	Until    string   `json:"until,omitempty" jsonschema:"only calls that start before; a date means its 00:00"`
+	Agent    string   `json:"agent,omitempty" jsonschema:"only calls of one agent: its id or name, or a part"`
+	Where    []string `json:"where,omitempty" jsonschema:"only calls with NAME=VALUE; AND between names, OR within one; names as for by"`
+	By       []string `json:"by,omitempty" jsonschema:"group by one or two of: agent, day, week, campaign, metadata.KEY and others"`
+	Compare  string   `json:"compare,omitempty" jsonschema:"show the change from: previous, last-month, last-year, or when a period begins"`
+	Field    string   `json:"field,omitempty" jsonschema:"count calls with NAME=VALUE of an extracted field as successful"`
+	Baseline string   `json:"baseline,omitempty" jsonschema:"version to compare with, such as v12"`
+	Every    string   `json:"every,omitempty" jsonschema:"step of a row: day, hour or minute"`
+	Steps    bool     `json:"steps,omitempty" jsonschema:"one row per step of 5 seconds"`
+	Sort     string   `json:"sort,omitempty" jsonschema:"COLUMN, COLUMN:asc or COLUMN:desc"`
+	Top      uint32   `json:"top,omitempty" jsonschema:"only the first rows; default: 100"`
+	Skip     uint32   `json:"skip,omitempty" jsonschema:"skip this many rows"`
+	Show     []string `json:"-"` // columns; see [analytics.Answer.Show]
 }
 
 // Params parses a question. Dates are those of a zone, and ages count from now.

@@ -117,9 +117,9 @@ func (s *server) serve(ctx context.Context) error {
 		words.Fprintln(s.Stderr, "an assistant is expected on stdin: docs/guide/assistants.md has its configuration; Ctrl-D ends this")
 	}
 	protocol := sdk.NewServer(&sdk.Implementation{Name: "callhouse", Version: cli.Version()}, &sdk.ServerOptions{
-		Instructions: instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
-	for _, t := range s.tools() {
-		protocol.AddTool(t.Tool, s.handler(t))
+		Instructions: instructions + s.TZ, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
+	if err := s.offer(protocol); err != nil {
+		return err
 	}
 	both := &lines{Writer: s.Stdout, in: bufio.NewReaderSize(s.Stdin, maxRequest)}
 	if err := protocol.Run(ctx, transport{&sdk.IOTransport{Reader: both, Writer: both}}); err != nil && ctx.Err() == nil {
