@@ -225,13 +225,3 @@ func (c *Call) HasWithheld() bool {
 func ByUser(turn schema.Row) bool {
 	return string(schema.TextOf(turn[colTurnRole])) == "user" && len(bytes.TrimSpace(schema.TextOf(turn[colTurnContent]))) > 0
 }
-
-// UnknownWords returns the columns of the call with a word that is not among their known ones.
-func (c *Call) UnknownWords() (columns []string) {
-	for i := range schema.Calls.Columns {
-		if col := &schema.Calls.Columns[i]; col.Known != nil && !c.Row[i].IsNull() && !col.Knows(c.text(i)) {
-			columns = append(columns, col.Name)
-		}
-	}
-	return columns
-}

@@ -115,17 +115,9 @@ type Column struct {
 	OptOut bool
 }
 
-// Knows reports whether a word is one of the field's known words.
+// Knows reports whether a word is one of the field's known words, if these are known.
 func (c *Column) Knows(word []byte) bool {
-	if c.Known == nil {
-		return true
-	}
-	for _, w := range c.Known {
-		if w == string(word) {
-			return true
-		}
-	}
-	return false
+	return c.Known == nil || slices.ContainsFunc(c.Known, func(w string) bool { return w == string(word) })
 }
 
 // Position stands for a column of the parent in Column.Parent.

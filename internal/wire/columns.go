@@ -16,7 +16,7 @@ func (d *Decoder) set(cell *parquet.Value, p *part, f Field, v *scan.Value, c *s
 	switch c.Type {
 	case schema.Text, schema.Word:
 		if word := d.text(p, f, v); word != nil {
-			if c.Known != nil && !c.Knows(word) {
+			if !c.Knows(word) {
 				d.drift(p.slots[f].path, DriftUnknownValue)
 			}
 			*cell = parquet.ByteArrayValue(word)
