@@ -32,7 +32,7 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		Long:    strings.TrimPrefix(longText(f), f.Name+": "+f.Answers+"\n\n"),
 		Example: "  " + f.Example,
 		GroupID: "reports",
-		Args:    reportArgs(f),
+		Args:    arguments(f.Arguments),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.runReport(cmd.Context(), f, args, explain)
 		},
@@ -106,23 +106,23 @@ func columnNames(f *sqlfiles.File) (out []string) {
 	return out
 }
 
-// reportArgs checks the arguments of a report.
-func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
-	if f.Arguments == "" {
+// arguments checks the arguments of a command that takes one NAME, at least one NAME..., or none ("").
+func arguments(takes string) cobra.PositionalArgs {
+	if takes == "" {
 		return cli.NoArgs
 	}
-	many := strings.HasSuffix(f.Arguments, "...")
+	one, many := strings.CutSuffix(takes, "...")
 	return func(cmd *cobra.Command, args []string) error {
-		for _, s := range args {
-			if strings.TrimSpace(s) == "" {
-				return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s is empty", strings.TrimSuffix(f.Arguments, "..."))
-			}
+		hint := "run: " + cmd.CommandPath() + " --help"
+		// An empty one may come from an unset variable.
+		if slices.ContainsFunc(args, func(s string) bool { return strings.TrimSpace(s) == "" }) {
+			return cli.Usage(hint, "%s is empty", one)
 		}
 		switch {
 		case len(args) == 0:
-			return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s requires %s", f.Name, f.Arguments)
+			return cli.Usage(hint, "%s requires %s", cmd.Name(), takes)
 		case len(args) > 1 && !many:
-			return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s takes one %s, got %d arguments", f.Name, f.Arguments, len(args))
+			return cli.Usage(hint, "%s takes one %s, got %d arguments", cmd.Name(), takes, len(args))
 		}
 		return nil
 	}

@@ -63,7 +63,7 @@ apply to the Postgres protocol and to HTTP.`,
 		Example: `  query serve user add metabase --users /etc/callhouse/users.json
   pass show metabase | query serve user add metabase --users users.json --max-connections 20 --statement-timeout 30s
   query serve user add agency --users users.json --only-agents 0a7e1f60-0000-4000-8000-00000000000a --mask from_number,to_number,content`,
-		Args: oneName,
+		Args: arguments("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := c.usersFile()
 			if err != nil {
@@ -215,7 +215,7 @@ func (c *serving) removeCommand() *cobra.Command {
 		Short: "Remove a user",
 		Long: `Remove a user from the file of --users. A running server closes the user's
 connections within seconds.`,
-		Args: oneName,
+		Args: arguments("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			path, err := c.usersFile()
 			if err != nil {
@@ -233,13 +233,4 @@ connections within seconds.`,
 // noUsers explains why the file of users cannot be read.
 func (c *serving) noUsers(err error) error {
 	return cli.Usage(cmp.Or(cli.Hint(err), "create it: query serve user add NAME --users "+c.users), "%w", err)
-}
-
-// oneName requires one user name.
-func oneName(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return cli.Usage("for example: query serve user add metabase --users users.json",
-			"the command takes one user name, got %d", len(args))
-	}
-	return nil
 }
