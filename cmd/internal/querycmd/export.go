@@ -75,10 +75,10 @@ type exportedColumn struct {
 func (a *app) exportCommand() *cobra.Command {
 	var tables, reports []string
 	cmd := &cobra.Command{
-		Use:   "export [DIR]",
+		Use:   "export DIR",
 		Short: "Write tables and reports as a folder of Parquet, CSV or Excel files",
-		Long: `Write tables and reports to a folder, DIR or --output, one file each: all tables,
-unless --tables or --reports select others. All files come from one snapshot;
+		Long: `Write tables and reports to the folder DIR, one file each: all tables, unless
+--tables or --reports select others. All files come from one snapshot;
 manifest.json names it and lists the rows, bytes and checksum of each file.
 
 The folder is put in place by one rename and replaces an earlier export, so readers
@@ -88,24 +88,13 @@ grow with the size of the export.
 A new folder has mode 0700 and its files 0600. An export that replaces another one,
 or an empty folder, keeps that folder's mode and derives the files' mode from it.`,
 		Example: `  query export /srv/bi/calls --since 30d
-  query export --reports sentiment,durations --by day --format csv --output daily`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return cli.Usage("run: query export --help", "export takes one folder, got %d", len(args))
-			}
-			return nil
-		},
+  query export daily --reports sentiment,durations --by day --format csv`,
+		Args: arguments("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && a.Output != "" || len(args) == 0 && a.Output == "" {
-				return cli.Usage("for example: query export calls-export", "export needs one folder to write to")
+			if a.Output != "" {
+				return cli.Usage("for example: query export calls-export", "export takes its folder as DIR, without --output")
 			}
-			if len(args) == 1 {
-				a.Output = args[0]
-			}
-			// From an unset variable: an empty path would mean the current folder, and replace it.
-			if strings.TrimSpace(a.Output) == "" {
-				return cli.Usage("for example: query export calls-export", "the name of the folder to write to is empty")
-			}
+			a.Output = args[0]
 			return a.export(cmd.Context(), tables, reports, cmd.Flags().Changed("tables") || cmd.Flags().Changed("reports"))
 		},
 	}

@@ -93,7 +93,7 @@ func TestExport(t *testing.T) {
 	}
 
 	// Other files replace the old ones.
-	r := run(t, "", "export", "--tables", "calls,costs", "--reports", "costs,sentiment,anomalies", "--by", "agent", "--format", "csv", "--since", "2024-11-19", "--until", "2024-11-20", "--output", "out")
+	r := run(t, "", "export", "out", "--tables", "calls,costs", "--reports", "costs,sentiment,anomalies", "--by", "agent", "--format", "csv", "--since", "2024-11-19", "--until", "2024-11-20")
 	r.exits(t, 0)
 	m = exportOf(t, "out")
 	if got, want := names(m), "table calls.csv, table costs.csv, report costs_report.csv, report sentiment.csv, report anomalies.csv"; got != want {
@@ -131,7 +131,7 @@ func TestExportFailing(t *testing.T) {
 		code int
 		want string
 	}{
-		{"", cli.ExitUsage, "needs one folder"}, {"a b", cli.ExitUsage, "one folder"}, {"a --output b", cli.ExitUsage, "one folder"},
+		{"", cli.ExitUsage, "export requires DIR"}, {"a b", cli.ExitUsage, "takes one DIR, got 2"}, {"a --output b", cli.ExitUsage, "as DIR, without --output"},
 		{"out --tables callz", cli.ExitUsage, "did you mean: calls?"}, {"out --reports sentimnt", cli.ExitUsage, "did you mean: sentiment?"},
 		{"out --reports search", cli.ExitUsage, "unknown report \"search\""}, {"out --format table", cli.ExitUsage, "cannot write the format"}, {"out --agent 0", cli.ExitUsage, "several agents"},
 		{"out --by agnet --reports sentiment", cli.ExitUsage, "did you mean: agent?"},
@@ -156,8 +156,8 @@ func TestExportFailing(t *testing.T) {
 func TestExportWithoutAName(t *testing.T) {
 	copyWarehouse(t)
 	test.OK(t, os.WriteFile("thesis.txt", nil, 0o644))
-	for _, args := range [][]string{{""}, {" "}, {"--output", ""}, {"--output", "-"}, {"--output", "\t"}} {
-		run(t, "", append([]string{"export", "--tables", "costs"}, args...)...).reports(t, cli.ExitUsage, "folder to write to")
+	for _, args := range [][]string{{""}, {" "}, {"\t"}, {"--output", ""}, {"--output", "-"}, {"--output", "\t"}} {
+		run(t, "", append([]string{"export", "--tables", "costs"}, args...)...).reports(t, cli.ExitUsage, "DIR")
 	}
 	if _, err := os.Stat("thesis.txt"); err != nil {
 		t.Error(err)

@@ -120,7 +120,9 @@ func (a *app) root() *cobra.Command {
 				config.Uses(sub, "config", "profile", "output")
 			}
 		case "serve", "mcp": // they write no answer to a file
-		case "sql", "export":
+		case "export": // into a folder
+			others = append(others, "decimal")
+		case "sql":
 			others = append(others, "output", "decimal")
 		default:
 			others = append(others, "output")

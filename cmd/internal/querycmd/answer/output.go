@@ -113,7 +113,7 @@ func Unwritable(path string, err error) error {
 	if !errors.As(err, &p) {
 		return err
 	}
-	hint := "--output must name a file in a writable folder"
+	hint := "it must be in a folder that exists and is writable"
 	if errors.Is(err, syscall.ENXIO) {
 		hint = "start the reader of the named pipe first"
 	}
