@@ -12,9 +12,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/compress"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"callhouse/internal/analytics/value"
 )
@@ -29,46 +26,26 @@ const (
 // writeArrow writes an Arrow IPC file.
 func writeArrow(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
 	cols := columnsOf(src.Columns())
-	out, err := ipc.NewFileWriter(w, ipc.WithSchema(schemaOf(cols)))
+	schema := schemaOf(cols)
+	out, err := ipc.NewFileWriter(w, ipc.WithSchema(schema))
 	if err != nil {
 		return Result{}, fmt.Errorf("write arrow: %w", err)
 	}
-	return writeBatches(ctx, src, o, cols, out)
-}
-
-// writeParquet writes a Parquet file; each batch is a row group.
-func writeParquet(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
-	cols := columnsOf(src.Columns())
-	out, err := pqarrow.NewFileWriter(schemaOf(cols), w, parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd),
-		parquet.WithCreatedBy("callhouse")), pqarrow.DefaultWriterProps())
-	if err != nil {
-		return Result{}, fmt.Errorf("write parquet: %w", err)
-	}
-	return writeBatches(ctx, src, o, cols, out)
-}
-
-// batchWriter is the writer of one of these formats.
-type batchWriter interface {
-	Write(batch arrow.RecordBatch) error
-	Close() error // writes the end of the file
-}
-
-// writeBatches writes all rows. After an error the file has no end, so no reader accepts it as complete.
-func writeBatches(ctx context.Context, src Source, o Options, cols []typed, out batchWriter) (Result, error) {
-	b := array.NewRecordBuilder(memory.NewGoAllocator(), schemaOf(cols))
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
 	defer b.Release()
 	rows, bytes := 0, 0
 	flush := func() error {
 		if rows == 0 {
 			return nil
 		}
-		batch := b.NewRecordBatch()
-		defer batch.Release()
+		rec := b.NewRecordBatch()
+		defer rec.Release()
 		rows, bytes = 0, 0
-		return out.Write(batch)
+		return out.Write(rec)
 	}
 	r, err := each(ctx, src, func(row []value.Value) error {
 		for i := range row {
+			cols[i].text = cols[i].text[:0]
 			text, err := cols[i].convert(&row[i], o.Location)
 			if err != nil {
 				return err
@@ -85,13 +62,9 @@ func writeBatches(ctx context.Context, src Source, o Options, cols []typed, out 
 		err = flush()
 	}
 	if err != nil {
-		return r, err
+		return r, err // without its end, no reader accepts it as complete
 	}
-	for _, c := range cols {
-		if c.rounded > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s: numbers with more digits than a DOUBLE holds: %d; csv and json have all", c.name, c.rounded))
-		}
-	}
+	r.Notes = rounded(cols)
 	return r, out.Close()
 }
 
@@ -100,9 +73,19 @@ type typed struct {
 	name string
 	kind value.Kind
 	typ  arrow.DataType
-	text []byte // of the latest value
+	text []byte // of the values that are being written
 	// rounded counts decimals with more digits than their DOUBLE.
 	rounded int
+}
+
+// rounded returns notes about decimals with more digits than their DOUBLE.
+func rounded(cols []typed) (notes []string) {
+	for _, c := range cols {
+		if c.rounded > 0 {
+			notes = append(notes, fmt.Sprintf("%s: numbers with more digits than a DOUBLE holds: %d; csv and json have all", c.name, c.rounded))
+		}
+	}
+	return notes
 }
 
 func columnsOf(columns []value.Column) []typed {
@@ -174,10 +157,10 @@ func (f Format) Type(c value.Column) string {
 	return c.Type
 }
 
-// convert checks that the column's type can hold the value. If that type is text, it returns the text, which is valid
-// until the next call.
+// convert checks that the column's type can hold the value. If that type is text, it appends the
+// text to c.text and returns it.
 func (c *typed) convert(v *value.Value, loc *time.Location) (text []byte, err error) {
-	c.text = c.text[:0]
+	from := len(c.text)
 	switch id := c.typ.ID(); {
 	case v.Kind == value.Null:
 	case id == arrow.STRING && c.kind.Nested():
@@ -195,7 +178,7 @@ func (c *typed) convert(v *value.Value, loc *time.Location) (text []byte, err er
 	case id == arrow.INT64 && v.High != int64(v.Low)>>63:
 		err = fmt.Errorf("write column %s: %v does not fit BIGINT; cast it, e.g. CAST(x AS VARCHAR)", c.name, v.Big())
 	}
-	return c.text, err
+	return c.text[from:], err
 }
 
 // add appends a converted value.
