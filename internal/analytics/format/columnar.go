@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
@@ -26,46 +27,58 @@ const (
 // writeArrow writes an Arrow IPC file.
 func writeArrow(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
 	cols := columnsOf(src.Columns())
-	schema := schemaOf(cols)
-	out, err := ipc.NewFileWriter(w, ipc.WithSchema(schema))
+	out, err := ipc.NewFileWriter(w, ipc.WithSchema(schemaOf(cols)))
 	if err != nil {
 		return Result{}, fmt.Errorf("write arrow: %w", err)
 	}
-	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), schemaOf(cols))
 	defer b.Release()
-	rows, bytes := 0, 0
-	flush := func() error {
-		if rows == 0 {
-			return nil
+	row := func(values []value.Value, texts [][]byte) error {
+		for i := range values {
+			add(b.Field(i), &values[i], texts[i])
 		}
-		rec := b.NewRecordBatch()
-		defer rec.Release()
-		rows, bytes = 0, 0
-		return out.Write(rec)
+		return nil
 	}
-	r, err := each(ctx, src, func(row []value.Value) error {
+	return writeBatches(ctx, src, o, cols, row, func() error {
+		batch := b.NewRecordBatch()
+		defer batch.Release()
+		return out.Write(batch)
+	}, out)
+}
+
+// writeBatches writes all rows, and flushes after each batch. After an error the file has no end, so no
+// reader accepts it as complete.
+func writeBatches(ctx context.Context, src Source, o Options, cols []typed,
+	write func(row []value.Value, texts [][]byte) error, flush func() error, end io.Closer) (Result, error) {
+	rows, bytes, texts := 0, 0, make([][]byte, len(cols))
+	r, err := each(ctx, src, func(row []value.Value) (err error) {
 		for i := range row {
-			cols[i].text = cols[i].text[:0]
-			text, err := cols[i].convert(&row[i], o.Location)
-			if err != nil {
+			if texts[i], err = cols[i].convert(&row[i], o.Location); err != nil {
 				return err
 			}
-			add(b.Field(i), &row[i], text)
-			bytes += len(text)
+			bytes += len(texts[i])
+		}
+		if err := write(row, texts); err != nil {
+			return err
 		}
 		if rows++; rows < batchRows && bytes < batchBytes {
 			return nil
 		}
+		rows, bytes = 0, 0
 		return flush()
 	})
-	if err == nil {
+	if err == nil && rows > 0 {
 		err = flush()
 	}
 	if err != nil {
-		return r, err // without its end, no reader accepts it as complete
+		return r, err
 	}
-	r.Notes = rounded(cols)
-	return r, out.Close()
+	for _, c := range cols {
+		if c.rounded > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: numbers with more digits than a DOUBLE holds: %d; csv and json have all", c.name, c.rounded))
+		}
+	}
+	return r, end.Close()
 }
 
 // typed is a column of these formats.
@@ -73,19 +86,9 @@ type typed struct {
 	name string
 	kind value.Kind
 	typ  arrow.DataType
-	text []byte // of the values that are being written
+	text []byte // of the latest value
 	// rounded counts decimals with more digits than their DOUBLE.
 	rounded int
-}
-
-// rounded returns notes about decimals with more digits than their DOUBLE.
-func rounded(cols []typed) (notes []string) {
-	for _, c := range cols {
-		if c.rounded > 0 {
-			notes = append(notes, fmt.Sprintf("%s: numbers with more digits than a DOUBLE holds: %d; csv and json have all", c.name, c.rounded))
-		}
-	}
-	return notes
 }
 
 func columnsOf(columns []value.Column) []typed {
@@ -157,10 +160,10 @@ func (f Format) Type(c value.Column) string {
 	return c.Type
 }
 
-// convert checks that the column's type can hold the value. If that type is text, it appends the
-// text to c.text and returns it.
+// convert checks that the column's type can hold the value. If that type is text, it returns the text, which is valid
+// until the next call.
 func (c *typed) convert(v *value.Value, loc *time.Location) (text []byte, err error) {
-	from := len(c.text)
+	c.text = c.text[:0]
 	switch id := c.typ.ID(); {
 	case v.Kind == value.Null:
 	case id == arrow.STRING && c.kind.Nested():
@@ -178,7 +181,7 @@ func (c *typed) convert(v *value.Value, loc *time.Location) (text []byte, err er
 	case id == arrow.INT64 && v.High != int64(v.Low)>>63:
 		err = fmt.Errorf("write column %s: %v does not fit BIGINT; cast it, e.g. CAST(x AS VARCHAR)", c.name, v.Big())
 	}
-	return c.text[from:], err
+	return c.text, err
 }
 
 // add appends a converted value.

@@ -3,7 +3,6 @@ package format
 import (
 	"bufio"
 	"context"
-	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/parquet-go/parquet-go"
@@ -12,12 +11,10 @@ import (
 	"callhouse/internal/schema"
 )
 
-const (
-	atOnce        = 1 << 10   // rows written together
-	maxDictionary = 256 << 10 // limit of a column's distinct texts in bytes; above it, no dictionary is built
-)
+// maxDictionary is the limit of a column's distinct texts in bytes, above which it has no dictionary.
+const maxDictionary = 256 << 10
 
-// writeParquet writes a Parquet file without seeking.
+// writeParquet writes a Parquet file without seeking; each batch is a row group.
 func writeParquet(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
 	cols := columnsOf(src.Columns())
 	fields := make([]parquet.Field, len(cols))
@@ -30,43 +27,18 @@ func writeParquet(ctx context.Context, w *bufio.Writer, src Source, o Options) (
 		}
 	}
 	out := parquet.NewGenericWriter[any](w, append(options, parquet.NewSchema("answer", schema.Ordered(fields)))...)
-	held, rows, bytes := make([][]parquet.Value, len(cols)), 0, 0
-	write := func() error {
-		for i, c := range out.ColumnWriters() {
-			if _, err := c.WriteRowValues(held[i]); err != nil {
-				return fmt.Errorf("write column %s: %w", cols[i].name, err)
-			}
-			held[i], cols[i].text = held[i][:0], cols[i].text[:0]
-		}
-		return nil
-	}
-	r, err := each(ctx, src, func(row []value.Value) error {
+	rows := []parquet.Row{make(parquet.Row, len(cols))}
+	write := func(row []value.Value, texts [][]byte) error {
 		for i := range row {
-			text, err := cols[i].convert(&row[i], o.Location)
-			if err != nil {
-				return err
+			rows[0][i] = cols[i].parquet(&row[i], texts[i]).Level(0, 1, i)
+			if row[i].Kind == value.Null {
+				rows[0][i] = parquet.NullValue().Level(0, 0, i)
 			}
-			held[i] = append(held[i], cols[i].parquet(&row[i], text).Level(0, level(&row[i]), i))
-			bytes += len(text)
 		}
-		isFull := rows+1 >= batchRows || bytes >= batchBytes
-		if rows++; !isFull && rows%atOnce > 0 {
-			return nil
-		}
-		if err := write(); err != nil || !isFull {
-			return err
-		}
-		rows, bytes = 0, 0
-		return out.Flush()
-	})
-	if err == nil {
-		err = write()
+		_, err := out.WriteRows(rows)
+		return err
 	}
-	if err != nil {
-		return r, err // without its end, no reader accepts it as complete
-	}
-	r.Notes = rounded(cols)
-	return r, out.Close()
+	return writeBatches(ctx, src, o, cols, write, out.Flush, out)
 }
 
 // node returns the column's Parquet type.
@@ -98,9 +70,6 @@ const decimalBytes = 16
 
 // parquet returns a converted value.
 func (c *typed) parquet(v *value.Value, text []byte) parquet.Value {
-	if v.Kind == value.Null {
-		return parquet.NullValue()
-	}
 	switch c.typ.ID() {
 	case arrow.BOOL:
 		return parquet.BooleanValue(v.Low != 0)
@@ -113,16 +82,7 @@ func (c *typed) parquet(v *value.Value, text []byte) parquet.Value {
 	case arrow.DATE32:
 		return parquet.Int32Value(int32(v.Int()))
 	case arrow.DECIMAL128:
-		c.text = v.AppendBits(c.text)
-		return parquet.FixedLenByteArrayValue(c.text[len(c.text)-decimalBytes:])
+		return parquet.FixedLenByteArrayValue(v.AppendBits(nil))
 	}
 	return parquet.ByteArrayValue(text)
-}
-
-// level returns the definition level of a value.
-func level(v *value.Value) int {
-	if v.Kind == value.Null {
-		return 0
-	}
-	return 1
 }
