@@ -74,13 +74,6 @@ func compared(f *sqlfiles.File, now, previous string, q question.Question) *sqlf
 			}
 		}
 	}
-	changes := "1"
-	if len(judged) > 0 {
-		changes = "sum(" + strings.Join(judged, " + ") + ") OVER ()"
-	}
-	if p.Strict.Changes > 0 {
-		changes = strconv.Itoa(p.Strict.Changes)
-	}
 	order := "group_place NULLS LAST, previous_group_place NULLS LAST, "
 	if natural(q) {
 		order = ""
@@ -98,8 +91,19 @@ SELECT %[8]s
 FROM strict
 %[10]sORDER BY %[9]skey NULLS LAST, place NULLS LAST, previous_place`,
 		strings.Join(rows, ", "), now, previous, strings.Join(joined, ", "), strings.Join(on, " AND "),
-		max(p.Strict.Answers, 1), changes, strings.Join(columns, ", "), order, oneRow(q, f.Main, out.Columns))
+		max(p.Strict.Answers, 1), changes(judged, p.Strict.Changes), strings.Join(columns, ", "), order, oneRow(q, f.Main, out.Columns))
 	return &out
+}
+
+// changes returns how many changes are judged together.
+func changes(judged []string, assumed int) string {
+	switch {
+	case assumed > 0:
+		return strconv.Itoa(assumed)
+	case len(judged) > 0:
+		return "sum(" + strings.Join(judged, " + ") + ") OVER ()"
+	}
+	return "1"
 }
 
 // oneRow returns the clause that keeps one row a group: the one that stands for it, or that of the
