@@ -48,9 +48,7 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require (
-	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
-)
+require github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
 
 require (
 	github.com/andybalholm/brotli v1.2.3 // indirect
