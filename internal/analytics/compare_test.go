@@ -131,6 +131,9 @@ func TestComparisonEqualsTwoReports(t *testing.T) {
 			if !f.Comparable() {
 				continue
 			}
+			if strings.HasPrefix(c.by, "hour") && f.Name == "volume" { // has it already
+				continue
+			}
 			p, err := compare(w, f.Name, question.Params{By: c.by, Field: "colour=true", Steps: f == steps, Since: parse(t, c.since), Until: parse(t, c.until)}, now)
 			if err != nil || !p.PreviousSince.Equal(parse(t, c.before)) {
 				t.Fatalf("%s: the period before %s to %s begins at %s, %v, want %s", c.zone, c.since, c.until, p.PreviousSince, err, c.before)

@@ -41,7 +41,7 @@ func TestExplainedReportsAnswerTheSame(t *testing.T) {
 	for _, f := range sqlfiles.Reports() {
 		for _, p := range options {
 			p.Call, p.Words = d.Calls[0]["call_id"].(string), []string{"e"}
-			if !f.Grouped() {
+			if !f.Grouped() || f.Name == "volume" && p.By == "hour" { // it has that group
 				p.By = ""
 			}
 			if _, ok := f.Column("calls"); !ok {

@@ -12,6 +12,8 @@ import (
 // contradicts its end.
 type ending struct {
 	aside    int64 // items that cannot be read
+	rows     int64 // items on the first reading's pages with new calls
+	doubled  int64 // those that are there twice, although no call arrived meanwhile
 	round    bool  // a cursor or a page came again
 	checking bool  // what is left below the end is requested by time
 	gained   int64 // fresh at the last check
@@ -23,8 +25,8 @@ type ending struct {
 	untimed  bool  // the service refuses or ignores start_at_before
 }
 
-// got returns the number of calls so far.
-func (l *listing) got() int64 { return l.fresh + l.aside }
+// got returns the number of calls so far, as the service counts them.
+func (l *listing) got() int64 { return l.fresh + l.aside + l.doubled }
 
 // short reports whether the service counts more calls.
 func (l *listing) short() bool { return l.counted > l.got() }

@@ -137,6 +137,10 @@ func (l *listing) take(ctx context.Context, q *query, p *listPage) (*query, erro
 	if l.fresh += int64(fresh); l.pages == 1 {
 		l.counted = p.Total
 	}
+	if fresh > 0 && !l.checking {
+		l.rows += int64(len(p.Items))
+		l.doubled = max(0, l.rows-l.fresh-l.aside-max(0, p.Total-l.counted))
+	}
 	if l.reread && q.Before == l.upper {
 		if q.cursor == "" {
 			l.counts = p.Total

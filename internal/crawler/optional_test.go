@@ -174,7 +174,7 @@ func TestOptionalWorkDelaysNoTranscript(t *testing.T) {
 
 					o.clock.Advance(24 * time.Hour)
 					r, again, _ := o.run(t)
-					if err := o.differs(); err != nil || !r.Complete() || again > op.most || absent && op.name == "pages of v2" && again > 0 || len(lines(&r)) == 0 && o.store.state.State != schema.BulkAbsent {
+					if err := o.differs(); err != nil || !r.Complete() || again > 3*op.most || absent && op.name == "pages of v2" && again > 0 || len(lines(&r)) == 0 && o.store.state.State != schema.BulkAbsent {
 						t.Errorf("the second night: %v; %d requests after %d; it says %q", err, again, requested, lines(&r))
 					}
 
