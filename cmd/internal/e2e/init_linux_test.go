@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -287,9 +288,9 @@ func TestInitOtherAddress(t *testing.T) {
 // Without a terminal, and with --yes.
 func TestInitYes(t *testing.T) {
 	u := newNewUser(t)
-	limited := false
+	var limited atomic.Bool
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}, Inject: func(int64, sandbox.Request) sandbox.FaultKind {
-		if limited {
+		if limited.Load() {
 			return sandbox.Fault429Bare
 		}
 		return ""
@@ -332,9 +333,9 @@ func TestInitYes(t *testing.T) {
 	refuse(cli.ExitFailed, "is the base URL right?", testKey, nil, "--yes", "--base-url", elsewhere.URL, "--api-key-stdin")
 	refuse(cli.ExitFailed, "the service fails (404 not found, NOT_FOUND: ", testKey, nil, "--yes", "--base-url", c.service.URL+"/elsewhere", "--api-key-stdin")
 	refuse(cli.ExitUsage, "unknown time zone", testKey, nil, append(address, "--api-key-stdin", "--tz", "Mars")...)
-	limited = true
+	limited.Store(true)
 	refuse(cli.ExitFailed, "the request limits are used up", testKey, nil, append(address, "--api-key-stdin")...)
-	limited = false
+	limited.Store(false)
 
 	// With a key in the environment, which the nightly run would not see.
 	env := []string{"CALLHOUSE_API_KEY=" + testKey}
