@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What query publish iceberg publishes: to a folder, read by the oldest Spark, Trino, DuckDB and
 # pyiceberg that docs/reference/lakehouse.md names; through Iceberg's REST server, oldest and newest;
-# to a folder and a real S3 server, read by the newest engines and by 50 publishers that are killed;
-# and recordings in S3. Spark needs a JDK of 17 or 21, Trino one of 24 or later (TRINO_JAVA_HOME).
+# to a folder and a real S3 server, read by the newest engines; and by 50 processes that are killed
+# while they publish. Spark needs a JDK of 17 or 21, Trino one of 24 or later (TRINO_JAVA_HOME).
 # Arguments choose parts: oldest catalogs newest crash.
 . "$(dirname "$0")/common.sh"
 versitygw

@@ -116,7 +116,7 @@ const (
 // their default values, and what they do, for the reference.
 type V2 struct {
 	Off           int     `mode:"off" usual:"404" says:"every request for calls gets this status; the rest of v2 works"`
-	RemovedAfter  int     `mode:"removed-after" says:"the same after so many lists"`
+	RemovedAfter  int     `mode:"removed-after" says:"the same, after N lists"`
 	OtherShape    bool    `mode:"other-shape" usual:"true" says:"200 with JSON that is neither a list of calls nor a call"`
 	Refused       bool    `mode:"422" usual:"true" says:"every list is refused with 422 and detail"`
 	WrongTurns    float64 `mode:"wrong-turns" says:"in this share of transcripts a turn is missing, or a character is wrong"`
@@ -125,7 +125,7 @@ type V2 struct {
 	Shift         bool    `mode:"shift" usual:"true" says:"pagination_key is an offset: calls that arrive or vanish shift pages"`
 	IgnoreStart   bool    `mode:"ignore-filter" usual:"true" says:"lists ignore start_timestamp"`
 	PageMost      int     `mode:"page-most" says:"the most calls of a page"`
-	ExtraCalls    int     `mode:"extra-calls" says:"v2 has so many calls that v3 lacks"`
+	ExtraCalls    int     `mode:"extra-calls" says:"v2 has N calls that v3 lacks"`
 	SlowAbove     int     `mode:"slow-above" says:"larger pages never come (200:stall), are cut off (200:cut), or get 500 or 504"`
 
 	Slow string // stall (the default), 500, 504 or cut
@@ -137,7 +137,7 @@ type Lists struct {
 	Depth  int    `mode:"depth" says:"pages after this many calls are empty, without a next cursor"`
 	Most   int    `mode:"total-most" says:"the most that total_count counts to"`
 	Extra  int    `mode:"total-extra" says:"added to total_count; may be negative"`
-	Window int    `mode:"window" says:"only the calls of so many days are listed, unless start_at_after or start_at_before is given"`
+	Window int    `mode:"window" says:"only the calls of N days are listed, unless start_at_after or start_at_before is given"`
 	None   bool   `mode:"404" usual:"true" says:"an empty list is 404 with NO_CALLS_FOUND"`
 	Null   bool   `mode:"null" usual:"true" says:"after the last calls comes a page whose items are null"`
 	Last   string `mode:"last" says:"next_cursor of the last page, as JSON; same: its own cursor"`

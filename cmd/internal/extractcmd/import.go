@@ -23,9 +23,9 @@ import (
 const importAbout = `import reads calls from files and sends no requests to the service. Each line is a JSON object (NDJSON): a call's
 record or a list item, of API v3 or v2. Data compressed with gzip or zstd is decompressed; - is stdin.
 
-For a known call, the newer data wins. The age of the data is the file's modification time or --as-of; of data older
-than the warehouse only a missing transcript is taken. So it is with a record from before the call's end, with another
-start or with a shorter transcript. Importing a file twice changes no call.
+For a known call, the newer data wins. The age of the data is the file's modification time or --as-of. An older
+record, one from before the call's end, and one with another start or a shorter transcript only add a missing
+transcript. Importing a file twice changes no call.
 
 Lines that are not calls are set aside, named and counted (exit code 3).`
 

@@ -27,11 +27,12 @@ const (
 // writeArrow writes an Arrow IPC file.
 func writeArrow(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
 	cols := columnsOf(src.Columns())
-	out, err := ipc.NewFileWriter(w, ipc.WithSchema(schemaOf(cols)))
+	schema := schemaOf(cols)
+	out, err := ipc.NewFileWriter(w, ipc.WithSchema(schema))
 	if err != nil {
 		return Result{}, fmt.Errorf("write arrow: %w", err)
 	}
-	b := array.NewRecordBuilder(memory.NewGoAllocator(), schemaOf(cols))
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
 	defer b.Release()
 	row := func(values []value.Value, texts [][]byte) error {
 		for i := range values {

@@ -30,9 +30,9 @@ func writeParquet(ctx context.Context, w *bufio.Writer, src Source, o Options) (
 	rows := []parquet.Row{make(parquet.Row, len(cols))}
 	write := func(row []value.Value, texts [][]byte) error {
 		for i := range row {
-			rows[0][i] = cols[i].parquet(&row[i], texts[i]).Level(0, 1, i)
-			if row[i].Kind == value.Null {
-				rows[0][i] = parquet.NullValue().Level(0, 0, i)
+			rows[0][i] = parquet.NullValue().Level(0, 0, i)
+			if row[i].Kind != value.Null {
+				rows[0][i] = cols[i].parquet(&row[i], texts[i]).Level(0, 1, i)
 			}
 		}
 		_, err := out.WriteRows(rows)
@@ -68,7 +68,7 @@ func (c *typed) node() parquet.Node {
 
 const decimalBytes = 16
 
-// parquet returns a converted value.
+// parquet returns a value that is not null; text is what convert returned for it.
 func (c *typed) parquet(v *value.Value, text []byte) parquet.Value {
 	switch c.typ.ID() {
 	case arrow.BOOL:

@@ -72,7 +72,7 @@ func (a *Statement) shorten(n, t node) {
 		return
 	}
 	spelled := a.at(n["query_location"])
-	if strings.HasPrefix(strings.ToLower(spelled), "cast") {
+	if a.spelled(n, "cast") {
 		spelled = castType(spelled)
 	}
 	if m := lengthRE.FindStringSubmatch(spelled); m != nil {
