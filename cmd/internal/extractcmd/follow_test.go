@@ -117,12 +117,13 @@ func (f *followed) until(what string, done func(h *sink.History) bool) {
 	f.await(what, done)
 }
 
-// await waits until done.
+// await waits until done, which is asked once the process has written its state: it has the lock
+// before that.
 func (f *followed) await(what string, done func(h *sink.History) bool) {
 	f.t.Helper()
 	for range 2400 {
 		h, err := sink.ReadHistory(f.warehouse)
-		if err == nil && done(h) {
+		if err == nil && h.Held && h.Holder.Follow != nil && done(h) {
 			return
 		}
 		time.Sleep(50 * time.Millisecond) // the process uses the real clock
@@ -136,16 +137,14 @@ func (f *followed) await(what string, done func(h *sink.History) bool) {
 func TestFollow(t *testing.T) {
 	f := newFollowed(t)
 	stop := f.start()
-	f.until("the first sweep", func(h *sink.History) bool {
-		return h.Snapshot != nil && h.Holder.Follow != nil && h.Holder.Follow.Polled > 0
-	})
+	f.until("the first sweep", func(h *sink.History) bool { return h.Snapshot != nil && h.Holder.Follow.Polled > 0 })
 	begun := f.clock.Now()
 	if code, stderr := f.extract(t.Context(), "follow"); code != cli.ExitLocked || !strings.Contains(stderr, "extract follow holds") {
 		t.Errorf("a second one: exit code %d, %s", code, stderr)
 	}
 	f.until("transcripts of new calls", func(h *sink.History) bool {
 		last := h.Runs[len(h.Runs)-1]
-		return h.Held && last.Outcome == schema.OutcomeFollowing && last.CallsNew > 0 && last.Transcripts > 0
+		return last.Outcome == schema.OutcomeFollowing && last.CallsNew > 0 && last.Transcripts > 0
 	})
 	f.until("ten minutes", func(*sink.History) bool { return f.clock.Now().Sub(begun) > 10*time.Minute })
 	stop()
@@ -191,7 +190,7 @@ func TestFollowIdle(t *testing.T) {
 	before := f.on.Server.Stats().Requests
 	stop := f.start()
 	f.await("three polls", func(h *sink.History) bool { // the clock stands still: nothing happens
-		return h.Held && h.Holder.Follow != nil && h.Holder.Follow.Requests >= 3
+		return h.Holder.Follow.Requests >= 3
 	})
 	stop()
 	h, err := sink.ReadHistory(f.warehouse)
@@ -258,15 +257,13 @@ func TestFollowFails(t *testing.T) {
 	f.run()
 	f.fault.Store(string(sandbox.FaultHuge))
 	stop := f.start()
-	f.until("the failure", func(h *sink.History) bool {
-		return h.Held && h.Holder.Follow.Failing > 0 && h.Holder.Follow.Error != ""
-	})
+	f.until("the failure", func(h *sink.History) bool { return h.Holder.Follow.Failing > 0 && h.Holder.Follow.Error != "" })
 	if code, out := f.status(); !strings.Contains(out, "failing for") {
 		t.Errorf("status: %d, %s", code, out)
 	}
 	f.fault.Store("")
 	f.until("the end of the failure", func(h *sink.History) bool {
-		return h.Held && h.Holder.Follow.Polled > 0 && h.Holder.Follow.Failing == 0 && h.Holder.Follow.Error == ""
+		return h.Holder.Follow.Polled > 0 && h.Holder.Follow.Failing == 0 && h.Holder.Follow.Error == ""
 	})
 	stop()
 }
