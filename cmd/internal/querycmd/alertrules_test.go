@@ -102,7 +102,7 @@ func TestChannels(t *testing.T) {
 	}
 }
 
-var everyNight = longtest.Int("every-night", 14, 1, "which nights are evaluated")
+var everyNight = longtest.Int("every-night", 30, 1, "which nights are evaluated")
 
 // The examples can be evaluated, are quiet on thirty normal nights with a release that changes nothing, and
 // find a bad day of a carrier, and a bad release, the night after.
@@ -224,7 +224,7 @@ func warehouse(t testing.TB, calls []analyticstest.Row) string {
 		versions = append(versions, analyticstest.Row{"agent_id": "agent-0", "version": fmt.Sprint(i + 1), "created_at": firstNight.AddDate(0, 0, days).UnixMilli()})
 	}
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls, Others: map[*schema.Table][]analyticstest.Row{resource.AgentVersions.Table: versions},
-		Coverage: []schema.Span{{From: 0, To: firstNight.AddDate(1, 0, 0).UnixMilli()}}})
+		Coverage: []schema.Span{{From: 0, To: firstNight.AddDate(1, 0, 0).UnixMilli()}}, Compacted: func(string) bool { return true }})
 	return root
 }
 

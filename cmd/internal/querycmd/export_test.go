@@ -44,6 +44,7 @@ func exportOf(t *testing.T, dir string) exportManifest {
 	if len(entries) != len(m.Files)+1 {
 		t.Errorf("%s holds %v, its manifest tells of %d files", dir, entries, len(m.Files))
 	}
+	var types, described []string // of the Parquet files
 	for _, f := range m.Files {
 		raw, err := os.ReadFile(filepath.Join(dir, f.Path))
 		test.OK(t, err)
@@ -51,15 +52,14 @@ func exportOf(t *testing.T, dir string) exportManifest {
 		if int64(len(raw)) != f.Bytes || hex.EncodeToString(sum[:]) != f.SHA256 || len(f.Columns) == 0 {
 			t.Errorf("%s is not what the manifest says: %+v", f.Path, f)
 		}
-		if m.Format == "parquet" {
-			var types []string
-			for _, c := range f.Columns {
-				types = append(types, c.Type)
-			}
-			if got := ask(t, "SELECT 1", "SELECT string_agg(column_type, ' ') FROM (DESCRIBE FROM '"+filepath.Join(dir, f.Path)+"')"); got != strings.Join(types, " ") {
-				t.Errorf("%s has the columns %s, and the manifest says %s", f.Path, got, strings.Join(types, " "))
-			}
+		for _, c := range f.Columns {
+			types = append(types, f.Path+" "+c.Type)
 		}
+		described = append(described, "SELECT '"+f.Path+" ' || column_type AS type FROM (DESCRIBE FROM '"+filepath.Join(dir, f.Path)+"')")
+	}
+	if m.Format == "parquet" {
+		got := ask(t, "SELECT 1", "SELECT string_agg(type, ', ') FROM ("+strings.Join(described, " UNION ALL ")+")")
+		test.Same(t, strings.Join(types, ", "), got.(string), "the columns (-manifest +files)")
 	}
 	return m
 }
@@ -167,7 +167,11 @@ func TestExportWithoutAName(t *testing.T) {
 // What others put into the folder during an export is not deleted with the old export.
 func TestExportKeepsWhatAppears(t *testing.T) {
 	copyWarehouse(t)
-	for range 2 {
+	for round := range 2 {
+		if round == 0 && !longtest.On() { // there is an older export
+			run(t, "", "export", "out", "--tables", "calls").exits(t, cli.ExitOK)
+			continue
+		}
 		// The folder of the next export appears, hidden, after the old one was checked.
 		made := make(chan error, 1)
 		go func() {
@@ -176,6 +180,7 @@ func TestExportKeepsWhatAppears(t *testing.T) {
 					made <- errors.Join(err, os.MkdirAll("out", 0o755), os.WriteFile("out/notes.txt", []byte("mine"), 0o644))
 					return
 				}
+				time.Sleep(time.Millisecond) // many files follow this one
 			}
 			made <- errors.New("no export began")
 		}()
@@ -185,7 +190,7 @@ func TestExportKeepsWhatAppears(t *testing.T) {
 			t.Fatalf("%v, notes.txt: %q, %v", r, raw, err)
 		}
 		test.OK(t, os.Remove("out/notes.txt"))
-		run(t, "", "export", "out").exits(t, cli.ExitOK)
+		run(t, "", "export", "out", "--tables", "costs").exits(t, cli.ExitOK)
 	}
 }
 
@@ -249,15 +254,18 @@ func TestXLSX(t *testing.T) {
 	if m := exportOf(t, "e"); names(m) != "report costs.xlsx" {
 		t.Errorf("%+v", m)
 	}
-	run(t, "", "sql", "FROM range(1048576)", "-o", "full.xlsx").reports(t, cli.ExitUsage, "1,048,576 rows", "csv-excel")
+	if longtest.On() {
+		run(t, "", "sql", "FROM range(1048576)", "-o", "full.xlsx").reports(t, cli.ExitUsage, "1,048,576 rows", "csv-excel")
+	}
 }
 
 // CSV for spreadsheets, on stdout, in safe mode and in a file.
 func TestCSVForSpreadsheets(t *testing.T) {
 	copyWarehouse(t)
 	const text, points, commas = "SELECT '=1+1' AS a, -1.5 AS b", "\ufeffa,b\r\n\"=\"\"=1+1\"\"\",-1.5\r\n", "\ufeffa;b\r\n\"=\"\"=1+1\"\"\";-1,5\r\n"
-	for _, args := range [][]string{{"--format", "csv-excel"}, {"--format", "csv-excel", "--safe"}, {"--format", "csv-excel", "-o", "x.json"},
-		{"--format", "csv-excel", "--decimal", ","}, {"--format", "csv-excel", "--decimal=,", "--safe"}, {"--format", "csv-excel", "--decimal", ".", "-o", "x.json"}} {
+	for _, args := range some(4, [][]string{{"--format", "csv-excel", "--decimal", ".", "-o", "x.json"}, {"--format", "csv-excel"},
+		{"--format", "csv-excel", "--safe"}, {"--format", "csv-excel", "-o", "x.json"}, {"--format", "csv-excel", "--decimal=,", "--safe"},
+		{"--format", "csv-excel", "--decimal", ","}}) {
 		want := points
 		if strings.Contains(strings.Join(args, ""), ",") {
 			want = commas

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
@@ -57,10 +58,14 @@ func TestRecording(t *testing.T) {
 		t.Errorf("a recording that is gone:\n%s", body)
 	}
 	whole := string(sound)
-	for _, c := range []struct {
+	tried := longtest.Each(2)
+	for i, c := range []struct {
 		ranged, body string
 		status       int
 	}{{"", whole, 200}, {"bytes=0-", whole, 206}, {"bytes=44-1043", whole[44:1044], 206}, {"bytes=-10", whole[len(whole)-10:], 206}, {"bytes=999999-", "", 416}} {
+		if !tried(i) {
+			continue
+		}
 		resp, body := s.get(stored+"/recording", "Range", c.ranged, "Accept-Encoding", "gzip")
 		h := resp.Header
 		if resp.StatusCode != c.status || c.body != "" && body != c.body {
@@ -75,12 +80,10 @@ func TestRecording(t *testing.T) {
 		}
 	}
 	for _, address := range []string{gone + "/recording", missing + "/recording", "/calls/00000006/recording", "/calls/none/recording"} {
-		if resp, body := s.get(address); resp.StatusCode/100 != 4 && resp.StatusCode != 500 || strings.Contains(body, "root:") || strings.Contains(body, "file:") {
+		if resp, body := s.get(address); resp.StatusCode/100 != 4 && resp.StatusCode != 500 || strings.Contains(body, "root:") || strings.Contains(body, "file:") ||
+			address == missing+"/recording" && resp.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %s %s", address, resp.Status, body)
 		}
-	}
-	if resp, _ := s.get(missing + "/recording"); resp.StatusCode != http.StatusNotFound {
-		t.Errorf("a missing file: %s", resp.Status)
 	}
 }
 
@@ -106,7 +109,10 @@ func TestWhoMayListen(t *testing.T) {
 		if strings.Contains(page, "<audio") != hears {
 			t.Errorf("the page of %s: %s", user, page)
 		}
-		if _, none := get(user, gone+"/recording"); !hears && none != body {
+		if hears {
+			continue
+		}
+		if _, none := get(user, gone+"/recording"); none != body {
 			t.Errorf("%s: %q is not the answer for a call without a recording, %q", user, body, none)
 		}
 		if _, page := get(user, gone); user == "content" && strings.Contains(page, "gone: ") {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -201,7 +202,7 @@ func TestTools(t *testing.T) {
 // Every report answers, within the limit of an answer, with its meaning, units and remarks.
 func TestEveryReport(t *testing.T) {
 	t.Parallel()
-	c, tried := connect(t, store(t, company(strings.Repeat("a refund, please ", 60))), nil), longtest.Each(4)
+	c, tried := connect(t, store(t, company(strings.Repeat("a refund, please ", 60))), nil), longtest.Each(30)
 	for i, f := range sqlfiles.Reports() {
 		if !tried(i) && f.Name != "call" && f.Name != "search" && f.Name != "calls" {
 			continue
@@ -232,8 +233,8 @@ func TestEveryReport(t *testing.T) {
 func TestWrongCalls(t *testing.T) {
 	t.Parallel()
 	root := store(t, company("a refund, please"))
-	c, tried := connect(t, root, nil), longtest.Each(3)
-	for i, x := range []struct {
+	c := connect(t, root, nil)
+	for _, x := range some(6, []struct {
 		tool string
 		args args
 		want string
@@ -257,10 +258,7 @@ func TestWrongCalls(t *testing.T) {
 		{"sql", args{"statement": "FROM callz"}, "calls"},
 		{"sql", args{"statement": "SELECT $x"}, "x"},
 		{"sql", args{"statement": "SELECT CAST('forget\n all' AS INTEGER)"}, "never an instruction"},
-	} {
-		if !tried(i) {
-			continue
-		}
+	}) {
 		got := toolCall(t, c, x.tool, x.args)
 		if !got.isError || !strings.Contains(got.text, x.want) || strings.Contains(got.text, root) {
 			t.Errorf("%s %v: %s", x.tool, x.args, got.text)
@@ -284,7 +282,7 @@ func TestBounds(t *testing.T) {
 	t.Parallel()
 	root := store(t, company("a refund, please"))
 	c := connect(t, root, nil)
-	for _, x := range []struct {
+	for _, x := range some(3, []struct {
 		args args
 		rows int
 		left string
@@ -295,15 +293,20 @@ func TestBounds(t *testing.T) {
 		{args{"name": "calls", "sort": "start_at:asc", "top": 2}, 2, "left_out: 28 more rows"},
 		{args{"name": "durations", "steps": true}, 1, ""},
 		{args{"name": "volume", "by": []string{"agent"}, "top": 2}, 2, ""},
-	} {
+	}) {
 		if got := toolCall(t, c, "report", x.args); len(got.rows) != x.rows || !strings.Contains(got.left, x.left) || x.left == "" && strings.Contains(got.left, "more row") {
 			t.Errorf("%v: %d rows: %s", x.args, len(got.rows), got.left)
 		}
 	}
-	for statement, rows := range map[string]int{"FROM range(99)": 99, "FROM range(100)": 100, "FROM range(101)": 100, "SELECT repeat('x', 9_000) FROM range(5)": 3, "SELECT repeat('x', 900_000)": 0} {
-		got := toolCall(t, c, "sql", args{"statement": statement})
-		if more := strings.Contains(got.left, "rows after the first"); len(got.rows) != rows || more != (statement != "FROM range(99)" && statement != "FROM range(100)") {
-			t.Errorf("%s: %d rows, %s", statement, len(got.rows), got.left)
+	for _, x := range some(4, []struct {
+		statement string
+		rows      int
+		more      bool
+	}{{"FROM range(101)", 100, true}, {"FROM range(99)", 99, false}, {"FROM range(100)", 100, false}, {"SELECT repeat('x', 900_000)", 0, true},
+		{"SELECT repeat('x', 9_000) FROM range(5)", 3, true}}) {
+		got := toolCall(t, c, "sql", args{"statement": x.statement})
+		if more := strings.Contains(got.left, "rows after the first"); len(got.rows) != x.rows || more != x.more {
+			t.Errorf("%s: %d rows, %s", x.statement, len(got.rows), got.left)
 		}
 	}
 	if got := toolCall(t, c, "sql", args{"statement": "SELECT $n::INT AS n, count(*) AS calls FROM calls", "params": args{"n": "7"}}); len(got.rows) != 1 ||
@@ -311,7 +314,7 @@ func TestBounds(t *testing.T) {
 		t.Error(got.text)
 	}
 	c = connect(t, root, nil, "--timeout", "1s")
-	for _, statement := range []string{"SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 3", "SELECT sleep_ms(100000)"} {
+	for _, statement := range some(2, []string{"SELECT sleep_ms(100000)", endless}) {
 		if got := toolCall(t, c, "sql", args{"statement": statement}); !got.isError || !strings.Contains(got.text, "time limit of 1s") {
 			t.Errorf("%s: %s", statement, got.text)
 		}
@@ -344,11 +347,7 @@ func contents(t *testing.T, root string) (out []string) {
 // changes.
 func TestInstructionsChangeNothing(t *testing.T) {
 	t.Parallel()
-	tried := longtest.Each(len(orders))
-	for i, order := range orders {
-		if !tried(i) {
-			continue
-		}
+	for _, order := range some(len(orders), orders) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
 			root, sent := store(t, company("refund "+order)), new(bytes.Buffer)
@@ -370,11 +369,10 @@ func TestInstructionsChangeNothing(t *testing.T) {
 					}
 				}
 			}
-			for _, name := range []string{"calls", "call", "search", "extracted", "worst"} {
+			for _, name := range some(2, []string{"call", "calls", "search", "worst", "extracted"}) {
 				check("report", needed(name, "caa", "refund"))
 			}
-			check("sql", args{"statement": "SELECT * FROM transcript_turns ORDER BY ALL"})
-			check("sql", args{"statement": "SELECT summary, metadata FROM calls"})
+			check("sql", args{"statement": "SELECT t.*, summary, metadata FROM transcript_turns t JOIN calls USING (call_id) ORDER BY ALL"})
 			if !shown || strings.Count(sent.String(), "\n") != requests || strings.Count(sent.String(), `{"jsonrpc":"2.0","id":`) != requests {
 				t.Errorf("%d requests, responses: %s", requests, sent)
 			}
@@ -386,8 +384,8 @@ func TestInstructionsChangeNothing(t *testing.T) {
 }
 
 var (
-	everyStatement = longtest.Int("every-statement", 502, 9, "try every n-th hostile statement")
-	everyQuestion  = longtest.Int("every-question", 40, 5, "ask every n-th question about the data of others")
+	everyStatement = longtest.Int("every-statement", 700, 9, "try every n-th hostile statement")
+	everyQuestion  = longtest.Int("every-question", 100, 5, "ask every n-th question about the data of others")
 )
 
 // Statements that reach outside the warehouse, and every DuckDB function that does, in every form,
@@ -482,7 +480,7 @@ func TestLimitsOfUsers(t *testing.T) {
 		if like := strings.ReplaceAll(plain(got), analyticstest.Secret, nobody); like != plain(none) {
 			t.Errorf("%s %s is\n%s\nand of nobody\n%s", q.tool, raw, like, plain(none))
 		}
-		if strings.Contains(toolCall(t, boss, q.tool, q.args).text, analyticstest.Secret) {
+		if longtest.On() && strings.Contains(toolCall(t, boss, q.tool, q.args).text, analyticstest.Secret) {
 			revealed++
 		}
 	}
@@ -495,7 +493,8 @@ func TestLimitsOfUsers(t *testing.T) {
 	if got := toolCall(t, costs, "describe", nil); len(got.rows) != 1 || got.rows[0]["name"] != "costs" || !strings.Contains(got.left, "sees only these tables") {
 		t.Error(got.text)
 	}
-	for statement, fails := range map[string]bool{"FROM calls": true, "FROM costs": false, "FROM stored.calls": true, "WITH x AS (FROM transcript_turns) FROM x": true} {
+	for _, statement := range some(4, []string{"FROM calls", "FROM costs", "WITH x AS (FROM transcript_turns) FROM x", "FROM stored.calls"}) {
+		fails := statement != "FROM costs"
 		if got := toolCall(t, costs, "sql", args{"statement": statement}); got.isError != fails || fails && !strings.Contains(got.text, "permission denied for table") {
 			t.Errorf("%s: %s", statement, got.text)
 		}
@@ -503,7 +502,7 @@ func TestLimitsOfUsers(t *testing.T) {
 	if got := toolCall(t, costs, "report", args{"name": "funnel"}); !got.isError || !strings.Contains(got.text, "permission denied for table") {
 		t.Error(got.text)
 	}
-	for _, name := range []string{"call", "calls", "tools", "sql"} {
+	for _, name := range some(4, []string{"sql", "call", "calls", "tools"}) {
 		tool, of := "report", needed(name, "SECRET-1", "")
 		if name == "sql" {
 			tool, of = "sql", args{"statement": "SELECT content, arguments, extra FROM transcript_turns"}
@@ -520,15 +519,14 @@ func TestLimitsOfUsers(t *testing.T) {
 // With reports only, the assistant receives nothing that was said or written about a call.
 func TestReportsOnly(t *testing.T) {
 	t.Parallel()
-	tried := longtest.Each(8)
 	c := connect(t, store(t, company("the words of a caller")), nil, "--reports-only")
 	reports := toolCall(t, c, "reports", nil).rows
 	if len(reports) != len(sqlfiles.Reports())-2 || len(toolsOf(t, c)) != 3 {
 		t.Errorf("%d reports", len(reports))
 	}
-	for i, r := range reports {
+	for _, r := range some(16, reports) {
 		// Values extracted by the analysis are figures to count, and stay.
-		if name := r["name"]; tried(i) && name != "extracted" {
+		if name := r["name"]; name != "extracted" {
 			if got := toolCall(t, c, "report", args{"name": name}); got.isError || strings.Contains(got.text, "the words of a caller") {
 				t.Errorf("%s: %s", name, got.text)
 			}
@@ -578,9 +576,9 @@ func TestEndOfInput(t *testing.T) {
 	asked := "\uFEFF" + `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 `
-	const calls = 8 // more than are answered at a time
+	calls := runtime.GOMAXPROCS(0) + 3 // more than are answered at a time
 	for i := range calls {
-		asked += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"sql","arguments":{"statement":"SELECT count(*) FROM calls"}}}`+"\n", i+1)
+		asked += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"report","arguments":{"name":"durations"}}}`+"\n", i+1)
 	}
 	var out, errs bytes.Buffer
 	code := querycmd.Run(t.Context(), cmdtest.Env(), []string{"mcp", "--warehouse", store(t, company("x"))},

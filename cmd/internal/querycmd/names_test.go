@@ -9,7 +9,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
@@ -26,10 +25,10 @@ func TestNameOfSeveralAgents(t *testing.T) {
 		d.Others[resource.Agents.Table] = append(d.Others[resource.Agents.Table], row{"agent_id": a[0], "name": a[1]})
 	}
 	analyticstest.Write(t, "warehouse", 1, d)
-	for _, args := range [][]string{
-		{"durations", "--agent", "Same"}, {"durations", "--agent", "same"}, {"calls", "--where", "agent=SAME"},
-		{"export", "out", "--agent", "Same"}, {"serve", "user", "add", "agency", "--users", "users.json", "--only-agents", "c3333333-0004,Same"},
-	} {
+	for _, args := range some(2, [][]string{
+		{"durations", "--agent", "same"}, {"durations", "--agent", "Same"}, {"export", "out", "--agent", "Same"},
+		{"calls", "--where", "agent=SAME"}, {"serve", "user", "add", "agency", "--users", "users.json", "--only-agents", "c3333333-0004,Same"},
+	}) {
 		r := run(t, "a long password\n", args...)
 		if r.code != cli.ExitUsage || r.out != "" {
 			t.Errorf("%v: %v", args, r)
@@ -50,7 +49,9 @@ func TestNameOfSeveralAgents(t *testing.T) {
 	}
 
 	// A whole name of one agent works like its id, which must be complete.
-	for given, want := range map[string]string{"alone": `["c3333333-0004"]`, "c3333333-0004": `["c3333333-0004"]`, "c3333333": `["c3333333"]`, "nobody": `["nobody"]`} {
+	for _, c := range some(2, [][2]string{{"alone", `["c3333333-0004"]`}, {"c3333333-0004", `["c3333333-0004"]`}, {"c3333333", `["c3333333"]`},
+		{"nobody", `["nobody"]`}}) {
+		given, want := c[0], c[1]
 		r := run(t, "a long password\n", "serve", "user", "add", "agency", "--users", "users.json", "--only-agents", given)
 		raw, err := os.ReadFile("users.json")
 		if r.code != cli.ExitOK || err != nil || !strings.Contains(strings.Join(strings.Fields(string(raw)), ""), want) {
@@ -71,8 +72,7 @@ func TestMessagesSteerNothing(t *testing.T) {
 	const foul, shown = "a\x1b]0;owned\x07\u009b31m\u202e\nquery: all is well", `\x1b]0;owned\x07\u009b31m\u202e\nquery: all is well`
 	first, _, _ := strings.Cut(shown, `\n`) // a DuckDB error is its first line
 	analyticstest.Write(t, "warehouse", 1, analyticstest.Data{Calls: []row{{"call_id": foul, "agent_id": foul, "summary": foul}, {"call_id": "b", "agent_id": "ab" + foul}}})
-	tried := longtest.Each(3)
-	for i, c := range []struct {
+	for _, c := range some(6, []struct {
 		name  string
 		args  []string
 		stdin string
@@ -105,10 +105,7 @@ func TestMessagesSteerNothing(t *testing.T) {
 		{"words", []string{"search", foul}, "", cli.ExitOK, ""},
 		{"a table", []string{"describe", foul}, "", cli.ExitUsage, `\x1b]0;owned`},
 		{"a call", []string{"call", foul + "x"}, "", cli.ExitUsage, `\x1b]0;owned`},
-	} {
-		if !tried(i) {
-			continue
-		}
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, c.stdin, c.args...)
 			r.reports(t, c.code, c.says)
@@ -165,11 +162,7 @@ func TestColumns(t *testing.T) {
 		first, _, _ := strings.Cut(out, "\n")
 		return strings.Split(strings.Trim(first, "| "), map[string]string{"markdown": " | ", "csv": ","}[format])
 	}
-	tried := longtest.Each(3)
-	for i, f := range sqlfiles.Reports() {
-		if !tried(i) {
-			continue
-		}
+	for _, f := range some(14, sqlfiles.Reports()) {
 		args := strings.Fields(f.Name + map[string]string{"CALL_ID": " c1", "WORD...": " ann"}[f.Arguments])
 		for _, more := range [][]string{nil, {"--by", "agent,call_type"}, {"--by", "agent,call_type", "--field", "callback=true"}} {
 			if more != nil && !f.Grouped() || len(more) > 2 && !slices.Contains(f.Flags, "field") {
@@ -189,13 +182,14 @@ func TestColumns(t *testing.T) {
 			t.Errorf("%s: not all columns: %q", f.Name, all)
 		}
 	}
-	for args, want := range map[string]string{
-		"durations --by agent --columns p99_ms,calls": "agent,p99_ms,calls", "durations --columns p99,mean,p99_ms": "p99_ms,mean_ms",
-		"agents --columns agent,agent_name,completed_of_answered": "agent_id,completed_percent", "changes --columns agent_name,before_completed_of_answered,verdict": "agent_id,before_completed_percent,verdict",
-		"outcomes --since 2024-11-19 --until 2024-11-20 --compare previous --columns calls": "outcome,kind,calls,previous_calls,change_calls",
-	} {
-		if got := heads("csv", strings.Fields(args)...); strings.Join(got, ",") != want {
-			t.Errorf("%s has the columns %q", args, got)
+	for _, c := range some(4, [][2]string{
+		{"durations --by agent --columns p99_ms,calls", "agent,p99_ms,calls"}, {"durations --columns p99,mean,p99_ms", "p99_ms,mean_ms"},
+		{"agents --columns agent,agent_name,completed_of_answered", "agent_id,completed_percent"},
+		{"changes --columns agent_name,before_completed_of_answered,verdict", "agent_id,before_completed_percent,verdict"},
+		{"outcomes --since 2024-11-19 --until 2024-11-20 --compare previous --columns calls", "outcome,kind,calls,previous_calls,change_calls"},
+	}) {
+		if got := heads("csv", strings.Fields(c[0])...); strings.Join(got, ",") != c[1] {
+			t.Errorf("%s has the columns %q", c[0], got)
 		}
 	}
 	run(t, "", "agents", "--columns", "completed of answered").prints(t, 0, "completed of answered")

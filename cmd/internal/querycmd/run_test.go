@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -23,6 +24,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/isolate"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
@@ -177,51 +179,36 @@ func TestGoldens(t *testing.T) {
 	dir := goldenDir(t)
 	copyWarehouse(t)
 	copyExamples(t, dir)
-	for _, c := range []struct{ name, args string }{
-		{"help", "--help"}, {"help-none", ""}, {"help-sentiment", "sentiment --help"}, {"help-disconnections", "disconnections --help"},
-		{"help-durations", "durations --help"}, {"help-sql", "sql --help"}, {"help-catalog", "catalog --help"}, {"help-export", "export --help"}, {"help-list", "list --help"}, {"help-describe", "describe --help"},
+	goldens(t, dir, "commands.txt")
+}
 
-		{"sentiment", "sentiment"}, {"sentiment-by-agent", "sentiment --by agent"}, {"sentiment-csv", "sentiment --by day --tz Asia/Seoul --format csv"},
-		{"sentiment-json", "sentiment --by agent --format json"}, {"sentiment-markdown", "sentiment --by metadata.campaign --format markdown"},
-		{"disconnections", "disconnections"}, {"disconnections-by-weekday", "disconnections --by weekday --format csv"},
-		{"durations", "durations"}, {"durations-by-day", "durations --by day"}, {"durations-by-day-seoul", "durations --by day --tz Asia/Seoul"},
-		{"durations-ndjson", "durations --by hour --format ndjson"},
-		{"bounds", "durations --since 2024-11-18 --until 2024-11-19"}, {"bounds-seoul", "durations --since 2024-11-20 --until 2024-11-21 --tz Asia/Seoul"},
-		{"bounds-unlisted", "durations --since 2024-10-01 --until 2024-11-19"}, {"none", "sentiment --since 2024-11-02 --until 2024-11-03"},
-		{"agent", "durations --agent 0b"},
-		{"compare", "outcomes --since 2024-11-19 --until 2024-11-20 --compare previous"}, {"compare-markdown", "sentiment --since 2024-11-18 --until 2024-11-20 --where call_type=outbound --compare previous --format markdown"},
-		{"compare-csv", "costs --since 2024-11-19 --until 2024-11-20 --by agent --compare previous --format csv"}, {"compare-json", "agents --since 2024-11-19 --until 2024-11-20 --tz Asia/Seoul --compare previous --format json"},
-		{"error-compare", "sentiment --compare last"}, {"error-compare-since", "sentiment --compare previous"}, {"error-compare-by", "sentiment --compare previous --since 7d --by day"},
-		{"error-compare-report", "anomalies --compare previous --since 7d"}, {"error-compare-call", "search hello --compare previous --since 7d"},
-		{"campaigns-none", "campaigns"}, {"changes-none", "changes --since 2024-11-19"}, {"help-campaigns", "campaigns --help"}, {"help-changes", "changes --help"}, {"help-flows", "flows --help"}, {"by-agent-type", "sentiment --by agent_type"}, {"where-number", "sentiment --where number=+8215880000 --format csv"},
-		{"by-two", "outcomes --by agent,day --format csv"}, {"by-two-repeated", "durations --by call_type --by hour"}, {"by-two-json", "volume --by call_type,agent --format json"},
-		{"where", "sentiment --where call_type=outbound --where version=production --by agent"}, {"where-none", "sentiment --where call_type= --where status=queued --format markdown"},
-		{"error-by-own", "volume --by agent,hour"}, {"error-by-three", "sentiment --by agent,day --by hour"}, {"error-where", "sentiment --where call_type"}, {"error-where-value", "sentiment --where weekday=Mnday"}, {"error-where-outcome", "sentiment --where outcome=complete"}, {"where-misspelt", "sentiment --where user_sentiment=positiv --where user_sentiment=negative --where call_type=outbund --where metadata.campaign=x"}, {"error-where-name", "sentiment --where call_tpe=x"},
-		{"costs", "costs --by agent"}, {"costs-csv", "costs --format csv --output -"}, {"volume", "volume --tz Asia/Seoul"}, {"funnel", "funnel"}, {"success", "success --field callback=true"}, {"success-versions", "versions --field callback=true"}, {"success-costs", "costs --field callback=true --format csv"}, {"success-agents", "agents --field callback=true --by call_type --format json"}, {"help-success", "success --help"}, {"error-field", "success --field callback"}, {"error-field-name", "costs --field callbacks=true --explain"}, {"outcomes", "outcomes"}, {"top", "outcomes --sort calls:asc --top 2 --format csv"}, {"outcomes-by-agent", "outcomes --by agent --format csv"}, {"agents", "agents"},
-		{"coverage", "coverage"}, {"coverage-by-day", "coverage --by day --format csv"}, {"conversation", "conversation"}, {"tools", "tools"}, {"extracted", "extracted"}, {"scorecards", "scorecards --by agent"}, {"help-scorecards", "scorecards --help"}, {"example-numbers", "sql -f examples/numbers.sql"}, {"example-distribution", "sql -f examples/distribution.sql --format csv"},
-		{"callers", "callers"}, {"transfers", "transfers --by agent"}, {"early", "early"}, {"concurrency", "concurrency"}, {"calls", "calls --top 3"}, {"calls-csv", "calls --skip 2 --top 2 --where outcome=completed --format csv"}, {"concurrency-minute", "concurrency --every minute --format csv"},
-		{"error-every", "concurrency --every second"}, {"help-concurrency", "concurrency --help"},
-		{"versions", "versions"}, {"anomalies", "anomalies"}, {"worst", "worst"}, {"call", "call c1"}, {"call-link", "call c2"}, {"call-csv", "call c1 --format csv"}, {"call-none", "call c7"},
-		{"search", "search hello ann"}, {"search-none", "search hello bob"},
-		{"help-call", "call --help"}, {"help-search", "search --help"}, {"help-versions", "versions --help"},
-		{"error-call", "call"}, {"error-call-two", "call c1 c2"}, {"error-call-unknown", "call x"}, {"error-call-several", "call c"}, {"error-search", "search"},
-		{"error-call-flag", "call c1 --by agent"},
-
-		{"list", "list"}, {"list-json", "list --format json"}, {"describe-report", "describe durations"}, {"describe-table", "describe transcript_turns"}, {"describe-both", "describe costs"},
-		{"describe-csv", "describe analysis_items --format csv"}, {"describe-all", "describe --format csv"},
-
-		{"error-command", "sentimnt"}, {"error-flag", "sentiment --untl 2024"}, {"error-argument", "sentiment now"}, {"error-since", "sentiment --since soon"},
-		{"error-bounds", "sentiment --since 2024-11-02 --until 2024-11-01"}, {"error-tz", "sentiment --tz Europe/Berln"}, {"error-tz-local", "sentiment --tz Local"},
-		{"error-by", "sentiment --by agnet"}, {"error-format", "sentiment --format cvs"}, {"error-agent", "sentiment --agent 0c"}, {"error-agents", "sentiment --agent 0"},
-		{"error-describe", "describe callz"}, {"error-describe-closest", "describe cals"}, {"error-top", "outcomes --top -3"}, {"error-serve-address", "serve --http 8080"}, {"error-output", "sentiment --output no/such/folder/x.csv"}, {"error-output-folder", "sentiment --output warehouse"},
-		{"error-warehouse", "sentiment --warehouse elsewhere"}, {"error-file", "sql -f none.sql"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := run(t, "", strings.Fields(c.args)...)
-			test.Golden(t, filepath.Join(dir, c.name+".golden"), "query "+c.args+"\n"+r.String())
+// goldens compares what the commands of a list print with their golden files.
+func goldens(t *testing.T, dir, list string) {
+	t.Helper()
+	often, others, _ := strings.Cut(string(test.Read(t, filepath.Join(dir, list))), "# The others")
+	if everything() {
+		often += "#" + others
+	}
+	for line := range strings.Lines(often) {
+		name, args, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if args = strings.TrimPrefix(args, " "); !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			r := run(t, "", strings.Fields(args)...)
+			test.Golden(t, filepath.Join(dir, name+".golden"), "query "+args+"\n"+r.String())
 		})
 	}
 }
+
+// some returns the first of each n cases, or all with -long.
+func some[T any](n int, cases []T) []T {
+	i, tried := -1, longtest.Each(n)
+	return slices.DeleteFunc(slices.Clone(cases), func(T) bool { i++; return !tried(i) })
+}
+
+// everything reports whether all golden files are compared, or rewritten.
+func everything() bool { return longtest.On() || flag.Lookup("update").Value.String() == "true" }
 
 // Resources, and reports about them.
 func TestGoldensOfTheOrganisation(t *testing.T) {
@@ -253,7 +240,7 @@ func TestGoldensOfTheOrganisation(t *testing.T) {
 		}
 	}
 	const flow = `{"nodes":[{"id":"greet","data":{"name":"Greeting"}},{"id":"ask","data":{"name":"What for?"}}],"edges":[]}`
-	analyticstest.Write(t, "warehouse", 1, analyticstest.Data{Calls: calls, Turns: turns, Coverage: []schema.Span{{From: 0, To: at(22, 0), ListedAt: at(22, 0)}}, Others: map[*schema.Table][]row{
+	analyticstest.Write(t, "warehouse", 1, analyticstest.Data{Calls: calls, Turns: turns, Compacted: func(string) bool { return true }, Coverage: []schema.Span{{From: 0, To: at(22, 0), ListedAt: at(22, 0)}}, Others: map[*schema.Table][]row{
 		resource.Agents.Table: {{"agent_id": bookings, "name": "Bookings", "type": "flow", "flow": flow}, {"agent_id": returns, "name": "Returns", "type": "single_prompt"}, {"agent_id": second, "name": "Returns", "type": "flow", "deleted_at": at(9, 2)}},
 		resource.Campaigns.Table: {{"campaign_id": "5001", "name": "spring", "status": "ongoing", "agent_id": returns, "total_calls": int64(200), "completed_calls": int64(31), "failed_calls": int64(12), "created_at": at(5, 9), "scheduled_at": at(6, 0)},
 			{"campaign_id": "5002", "name": "가을 행사", "status": "draft", "agent_id": returns, "total_calls": int64(0), "completed_calls": int64(0), "failed_calls": int64(0), "created_at": at(7, 9)}},
@@ -269,49 +256,42 @@ func TestGoldensOfTheOrganisation(t *testing.T) {
 			{"resource": "agents", "key": second, "kind": "deleted", "since_at": at(8, 2), "seen_at": at(9, 2), "fields": `["deleted_at"]`, "before": `{"deleted_at":null}`, "after": `{"deleted_at":"z"}`},
 			{"resource": "tools", "key": "t1", "kind": "created", "since_at": at(19, 2), "seen_at": at(20, 2), "fields": `["name"]`, "after": `{"name":"find_caller"}`},
 		}}})
-	for _, c := range []struct{ name, args string }{
-		{"organisation-changes", "changes"}, {"organisation-changes-json", "changes --agent bookings --format json"}, {"organisation-changes-none", "changes --since 2024-11-21"}, {"organisation-changes-gone", "changes --agent 0c --format csv"},
-		{"organisation-campaigns", "campaigns"}, {"organisation-campaigns-csv", "campaigns --format csv"}, {"example-attempts", "sql -f examples/attempts.sql --format csv"}, {"example-lines", "sql -f examples/lines.sql"},
-		{"organisation-flows", "flows --since 2024-11-20"}, {"organisation-flows-compare", "flows --since 2024-11-21 --until 2024-11-22 --compare previous --format csv"}, {"organisation-flows-none", "flows --agent 0b --by version"},
-		{"example-incidents", "sql -f examples/incidents.sql --tz Asia/Seoul"}, {"organisation-by-type", "outcomes --by agent_type"}, {"organisation-by-number", "sentiment --by number,agent --where agent_type=flow"},
-		{"organisation-agents", "agents"}, {"organisation-agents-csv", "durations --by agent --format csv"}, {"organisation-name", "durations --agent returns"}, {"organisation-compare", "agents --since 2024-11-15 --until 2024-11-18 --compare previous"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := run(t, "", strings.Fields(c.args)...)
-			test.Golden(t, filepath.Join(dir, c.name+".golden"), "query "+c.args+"\n"+r.String())
-		})
-	}
+	goldens(t, dir, "organisation.txt")
 }
 
 func TestSQLGoldens(t *testing.T) {
 	dir := goldenDir(t)
 	copyWarehouse(t)
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name, text string
 		flags      []string
 	}{
 		{"sql-table", "SELECT call_id, start_at, total_cost, metadata, is_connected FROM calls ORDER BY call_id", []string{"--tz", "America/New_York"}},
-		{"sql-csv", "SELECT call_id, start_at, total_cost, metadata FROM calls ORDER BY call_id", []string{"--format", "csv", "--tz", "Asia/Seoul"}},
 		{"sql-json", "SELECT call_id, start_at, total_cost, metadata, duration_ms FROM calls ORDER BY call_id", []string{"--format", "json"}},
-		{"sql-turns", "SELECT role, content, talk_ms FROM transcript_turns ORDER BY turn", nil},
-		{"sql-items", "SELECT name, value, value_text FROM analysis_items", []string{"--format", "json"}},
-		{"sql-sum", "SELECT sum(total_cost), sum(duration_ms), count(*) FILTER (is_completed) AS completed FROM calls", nil},
 		{"sql-param", "SELECT call_id, $label AS label FROM calls WHERE start_at >= $since AND duration_ms > $ms AND agent_id = $agent AND turn_count + CAST($one AS INTEGER) = 3 ORDER BY 1",
 			[]string{"--param", "since=2024-11-18 18:30", "-p", "ms=61000", "-p", "agent=0a7e1f60-0000-4000-8000-00000000000a", "-p", "label=it's = 1", "-p", "one=1", "--tz", "Asia/Seoul"}},
-		{"sql-param-missing", "SELECT $a, $b", []string{"-p", "b=1"}}, {"sql-param-unused", "SELECT $a", []string{"-p", "b=1", "-p", "a=1"}},
 		{"sql-param-malformed", "SELECT $a", []string{"-p", "a"}},
-		{"sql-none", "FROM runs SELECT run_id, requests", nil},
-		{"sql-describe", "DESCRIBE SELECT call_id, weekday FROM calls", []string{"--format", "csv"}},
-		{"sql-explain", "EXPLAIN SELECT 1", nil},
-		{"sql-error-column", "SELECT agentid FROM calls", nil},
-		{"sql-error-table", "SELECT * FROM call", nil},
 		{"sql-error-syntax", "SELECT call_id,\n  FORM calls", nil},
 		{"sql-error-cast", "SELECT CAST(role AS INTEGER) FROM transcript_turns WHERE turn = 0", nil},
 		{"sql-error-drop", "DROP VIEW calls", nil},
+		{"sql-describe", "DESCRIBE SELECT call_id, weekday FROM calls", []string{"--format", "csv"}},
+		{"sql-error-column", "SELECT agentid FROM calls", nil},
+		{"sql-csv", "SELECT call_id, start_at, total_cost, metadata FROM calls ORDER BY call_id", []string{"--format", "csv", "--tz", "Asia/Seoul"}},
+		{"sql-turns", "SELECT role, content, talk_ms FROM transcript_turns ORDER BY turn", nil},
+		{"sql-items", "SELECT name, value, value_text FROM analysis_items", []string{"--format", "json"}},
+		{"sql-sum", "SELECT sum(total_cost), sum(duration_ms), count(*) FILTER (is_completed) AS completed FROM calls", nil},
+		{"sql-param-missing", "SELECT $a, $b", []string{"-p", "b=1"}},
+		{"sql-param-unused", "SELECT $a", []string{"-p", "b=1", "-p", "a=1"}},
+		{"sql-none", "FROM runs SELECT run_id, requests", nil},
+		{"sql-explain", "EXPLAIN SELECT 1", nil},
+		{"sql-error-table", "SELECT * FROM call", nil},
 		{"sql-error-two", "SELECT 1; SELECT 2", nil},
 		{"sql-error-none", "", nil},
 		{"sql-error-variant", "SELECT 1::VARIANT AS v", nil},
 	} {
+		if i == 7 && !everything() { // the rest with -long
+			break
+		}
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, "", append([]string{"sql", c.text}, c.flags...)...)
 			test.Golden(t, filepath.Join(dir, c.name+".golden"), fmt.Sprintf("query sql %q %s\n%s", c.text, strings.Join(c.flags, " "), r))
@@ -323,7 +303,7 @@ func TestSQLGoldens(t *testing.T) {
 func TestStatementSources(t *testing.T) {
 	copyWarehouse(t)
 	test.OK(t, os.WriteFile("q.sql", []byte("-- a file\nSELECT 42 AS n;\n"), 0o644))
-	for _, args := range [][]string{{"sql", "SELECT 42 AS n"}, {"sql", "-f", "q.sql"}, {"sql", "-"}, {"sql"}, {"sql", "--file", "-"}} {
+	for _, args := range some(4, [][]string{{"sql", "-f", "q.sql"}, {"sql", "SELECT 42 AS n"}, {"sql"}, {"sql", "-"}, {"sql", "--file", "-"}}) {
 		if r := run(t, "SELECT 42 AS n", append(args, "--format", "csv")...); r.out != "n\n42\n" || r.code != 0 {
 			t.Errorf("%v: %v", args, r)
 		}
@@ -346,7 +326,7 @@ func TestOutput(t *testing.T) {
 	if after, err := os.ReadFile("s.csv"); err != nil || !bytes.Equal(raw, after) {
 		t.Errorf("a failed query changed the file: %q, %v", after, err)
 	}
-	run(t, "", "sentiment", "--output", os.DevNull).exits(t, 0)
+	run(t, "", "list", "--output", os.DevNull).exits(t, 0)
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Errorf("%s became a file: %v, %v", os.DevNull, info, err)
 	}
@@ -371,7 +351,8 @@ func TestOutput(t *testing.T) {
 // Standard readers parse csv and json output.
 func TestMachineFormatsParse(t *testing.T) {
 	copyWarehouse(t)
-	for _, args := range [][]string{{"sql", "FROM calls"}, {"sql", "FROM transcript_turns"}, {"sentiment", "--by", "metadata.campaign"}, {"describe"}} {
+	for _, args := range some(3, [][]string{{"sql", "FROM calls"}, {"sql", "FROM transcript_turns"},
+		{"sentiment", "--by", "metadata.campaign"}, {"describe"}}) {
 		r := run(t, "", append(args, "--format", "csv")...)
 		records, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
 		if err != nil || len(records) < 2 {

@@ -12,7 +12,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
-	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
@@ -57,8 +56,7 @@ func TestSafeKeepsToItsMemory(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	const margin = 100 * mib // for memory that was not resident when the limit was set
-	tried := longtest.Each(3)
-	for i, c := range []struct {
+	for _, c := range some(3, []struct {
 		memory    string
 		bytes     int64
 		statement string
@@ -67,10 +65,7 @@ func TestSafeKeepsToItsMemory(t *testing.T) {
 		{"512MiB", 512 * mib, "SELECT len(range(100000000))", cli.ExitFailed}, // 800 MB that DuckDB does not count
 		{"128MiB", 128 * mib, "SELECT mode(r % 5000000) FROM range(8000000) t(r)", cli.ExitFailed},
 		{"128MiB", 128 * mib, "SELECT max(n) FROM (SELECT row_number() OVER (ORDER BY md5(r::VARCHAR)) AS n FROM range(2000000) t(r))", cli.ExitOK},
-	} {
-		if !tried(i) {
-			continue
-		}
+	}) {
 		code, peak, stderr := ask(c.memory, c.statement)
 		t.Logf("--memory %s: %d MiB at the most, and %d for the program itself", c.memory, peak/mib, itself/mib)
 		if code != c.code || peak > itself+c.bytes+margin {

@@ -3,12 +3,15 @@
 package querycmd_test
 
 import (
-	"callhouse/internal/test"
-	"golang.org/x/sys/unix"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"callhouse/internal/longtest"
+	"callhouse/internal/test"
 )
 
 // The shell in a terminal.
@@ -24,22 +27,23 @@ func TestShellInATerminal(t *testing.T) {
 	x.press(enter)
 	x.see("negative", "neutral")
 	x.ready()
-	// Errors come with a suggestion.
-	x.run("select agnt_id from calls;", `Referenced column "agnt_id" not found`, "did you mean: agent_id?")
-	x.run("select * from call_s;", "Table with name call_s does not exist", "did you mean: calls?")
-	x.run("selct 2;", "syntax error")
-	x.run(".tables", `unknown command ".tables"`)
-	x.run("create table t (a int);", "only read-only statements are allowed")
-	// Commands and reports.
-	x.run("list", "transcript_turns", "analysis_items", "sentiment")
-	x.run("describe select 1 as z;", "column_name", "z ")
-	x.run("sentiment --by agent;", "0a7e1f60", "coverage: of 8 calls")
-	x.run(`sentiment --where "user_sentiment=negative" --by 'agent'`, "0a7e1f60")
-	x.run("select max(local_date) as day_in_seoul from calls;", "day_in_seoul", "2024-11-20")
-	x.run("select 'a;b' as x; select 40 + 4 as y;", "a;b", "44")
-	x.run("select i + 70000 as long from range(1002) t(i);", "70999", "… only the first 1,000 rows: use the format csv for all")
-	x.run("sentiment --tz GMT+9", `unknown time zone "GMT+9"`, "  use a name") // Etc/GMT+9 is west of Greenwich
-	x.run("help", "describe [NAME]")
+	for _, line := range some(6, [][]string{
+		{"select agnt_id from calls;", `Referenced column "agnt_id" not found`, "did you mean: agent_id?"},
+		{"select * from call_s;", "Table with name call_s does not exist", "did you mean: calls?"},
+		{"selct 2;", "syntax error"},
+		{"create table t (a int);", "only read-only statements are allowed"},
+		{"list", "transcript_turns", "analysis_items", "sentiment"},
+		{"describe select 1 as z;", "column_name", "z "},
+		{"sentiment --by agent;", "0a7e1f60", "coverage: of 8 calls"},
+		{`sentiment --where "user_sentiment=negative" --by 'agent'`, "0a7e1f60"},
+		{".tables", `unknown command ".tables"`},
+		{"select 'a;b' as x; select max(local_date) as day_in_seoul from calls;", "a;b", "day_in_seoul", "2024-11-20"},
+		{"help", "describe [NAME]"},
+		{"select i + 70000 as long from range(1002) t(i);", "70999", "… only the first 1,000 rows: use the format csv for all"},
+		{"sentiment --tz GMT+9", `unknown time zone "GMT+9"`, "  use a name"}, // Etc/GMT+9 is west of Greenwich
+	}) {
+		x.run(line[0], line[1:]...)
+	}
 	x.run("funnel --output f.csv")
 	if raw, err := os.ReadFile("f.csv"); err != nil || !strings.HasPrefix(string(raw), "stage,") {
 		t.Errorf("f.csv holds %q, %v", raw, err)
@@ -56,7 +60,7 @@ func TestShellInterrupted(t *testing.T) {
 	x.ready()
 	x.typed("select nothing, at, all")
 	x.drop()
-	for i := range 5 {
+	for i := range map[bool]int{true: 5, false: 2}[longtest.On()] {
 		x.typed("select count(*) from range(10000000000) a, range(10000000000) b;")
 		x.press(enter)
 		// Cooked mode again: Ctrl-C is a signal, which may come before the statement has started.

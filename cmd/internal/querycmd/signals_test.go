@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
@@ -108,8 +107,7 @@ func endOf(err error) int {
 func TestEndingsLeaveNothing(t *testing.T) {
 	copyWarehouse(t)
 	handleHangups(t)
-	tried := longtest.Each(2)
-	for i, c := range []struct {
+	for _, c := range some(4, []struct {
 		name, args, statement string
 		signals               []syscall.Signal
 		code                  int
@@ -122,10 +120,7 @@ func TestEndingsLeaveNothing(t *testing.T) {
 		{"wrong", "sql -", "SELEC 1", nil, cli.ExitUsage},
 		{"no zone", "sql - --tz Mars/Olympus", "SELECT 1", nil, cli.ExitUsage},
 		{"done", "sql -", "SELECT 1", nil, 0},
-	} {
-		if !tried(i) {
-			continue
-		}
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			p := spawn(t, t.TempDir(), c.args, c.statement, nil)
 			for _, sig := range c.signals {
@@ -182,10 +177,11 @@ func TestEndingsLeaveNothing(t *testing.T) {
 	})
 	t.Run("killed", func(t *testing.T) {
 		temp := t.TempDir()
-		for _, c := range []struct{ args, statement, until string }{
+		for _, c := range some(2, []struct{ args, statement, until string }{
+			{"sql --safe -", endless, `(?m)^callhouse-isolated-`},
 			{"sql --safe --memory 64MiB -", spilling, `(?m)^callhouse-isolated-.*duckdb_temp`},
 			{"sql -", endless, `(?m)^callhouse-query-`},
-		} {
+		}) {
 			p, re := spawn(t, temp, c.args, c.statement, nil), regexp.MustCompile(c.until)
 			there := func() bool { return re.MatchString(strings.Join(p.temporary(), "\n")) }
 			p.wait("its files", there)
@@ -210,8 +206,7 @@ func TestEndingsLeaveNothing(t *testing.T) {
 func TestShellEndedBySignal(t *testing.T) {
 	copyWarehouse(t)
 	handleHangups(t)
-	tried := longtest.Each(2)
-	for i, c := range []struct {
+	for _, c := range some(3, []struct {
 		name    string
 		running bool
 		sig     syscall.Signal
@@ -219,10 +214,7 @@ func TestShellEndedBySignal(t *testing.T) {
 		{"idle", false, syscall.SIGTERM},
 		{"terminal closed", false, syscall.SIGHUP},
 		{"running", true, syscall.SIGTERM},
-	} {
-		if !tried(i) {
-			continue
-		}
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			temp := t.TempDir()
 			x := start(t, 80, 24, "shell", "TMPDIR="+temp)
