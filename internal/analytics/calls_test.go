@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
 )
@@ -93,14 +94,13 @@ func TestOutcomesPartitionTheCalls(t *testing.T) {
 	FROM calls ORDER BY call_id`)
 	got := all(t, rows, err)
 	for i := range want {
-		if d := diff(want[i:i+1], got[i:i+1]); d != "" {
-			t.Fatalf("%v (-want +got):\n%s", calls[i], d)
+		if !slices.Equal(want[i], got[i]) {
+			t.Fatalf("%v is %v, want %v", calls[i], got[i], want[i])
 		}
 	}
-	for _, by := range []string{"", "status", "week"} {
+	for _, by := range longtest.Some(2, []string{"", "status", "week"}) {
 		p := question.Params{By: by}
-		rows, err := askFor(t.Context(), w, "outcomes", p)
-		got := all(t, rows, err)
+		got := rowsOf(t, w, "outcomes", p)
 		if d := diffNear(oracle("outcomes", d, p, w.Location()), got); d != "" {
 			t.Fatalf("by %q (-oracle +report):\n%s", by, d)
 		}
@@ -125,17 +125,17 @@ func knows(column, word string) bool {
 
 // The crawler and the reports use the same words.
 func TestVocabularyIsOne(t *testing.T) {
-	w := warehouse(t, analyticstest.Data{}, nil)
-	for _, word := range append(slices.Clone(allReasons[1:]), "max_limit_reached", "dial_", "", "user_hangup ") {
-		rows, err := w.SQL(t.Context(), "SELECT known_reason(?)", word.(string))
-		if known := all(t, rows, err)[0][0]; known != knows("disconnection_reason", word.(string)) {
-			t.Errorf("the reason %q is known to SQL: %v, and not to the crawler, or the other way round", word, known)
-		}
-	}
-	for _, word := range append(slices.Clone(allStatuses[1:]), "", "endedd") {
-		rows, err := w.SQL(t.Context(), "SELECT known_status(?)", word.(string))
-		if known := all(t, rows, err)[0][0]; known != knows("status", word.(string)) {
-			t.Errorf("the status %q is known to SQL: %v, and not to the crawler, or the other way round", word, known)
+	for _, c := range []struct {
+		macro, column string
+		words         []any
+	}{
+		{"known_reason", "disconnection_reason", append(slices.Clone(allReasons[1:]), "max_limit_reached", "dial_", "", "user_hangup ")},
+		{"known_status", "status", append(slices.Clone(allStatuses[1:]), "", "endedd")},
+	} {
+		for i, known := range eachOf(t, c.macro, c.words, func(word any) string { return word.(string) }) {
+			if word := c.words[i].(string); known != knows(c.column, word) {
+				t.Errorf("%s(%q) is %v in SQL, and not for the crawler", c.macro, word, known)
+			}
 		}
 	}
 }
@@ -164,12 +164,10 @@ func TestNewestRowsSpareOlderFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %v", table, ids, want)
 		}
 	}
-	rows, err := w.SQL(t.Context(), "EXPLAIN FROM calls")
-	if plan := fmt.Sprint(all(t, rows, err)); !strings.Contains(plan, "~4 rows") { // the heap of the newest rows grows with it
+	if plan := fmt.Sprint(sqlOf(t, w, "EXPLAIN FROM calls")); !strings.Contains(plan, "~4 rows") { // the heap of the newest rows grows with it
 		t.Errorf("DuckDB expects another number of calls than 4:\n%s", plan)
 	}
-	rows, err = w.SQL(t.Context(), "EXPLAIN FROM calls ORDER BY local_start LIMIT 1000")
-	if plan := fmt.Sprint(all(t, rows, err)); !strings.Contains(plan, "file_row_number") {
+	if plan := fmt.Sprint(sqlOf(t, w, "EXPLAIN FROM calls ORDER BY local_start LIMIT 1000")); !strings.Contains(plan, "file_row_number") {
 		t.Errorf("DuckDB reads all columns to sort by one:\n%s", plan)
 	}
 	files, err := filepath.Glob(filepath.Join(w.Snapshot().Dir, "*", "month=*", "*.parquet"))

@@ -47,8 +47,7 @@ func TestDaysInOddZones(t *testing.T) {
 		loc := zone(t, c.zone)
 		w := open(t, root, loc)
 		for by, groups := range groups {
-			rows, err := askFor(t.Context(), w, "sentiment", question.Params{By: by})
-			got := all(t, rows, err)
+			got := rowsOf(t, w, "sentiment", question.Params{By: by})
 			want := oracle("sentiment", d, question.Params{By: by}, loc)
 			if d := diffNear(want, got); d != "" || len(want) != groups {
 				t.Errorf("%s by %s, far %v, in %d groups (-oracle +report):\n%s", c.zone, by, c.far, len(want), d)
@@ -97,7 +96,7 @@ func less(t *testing.T, c value.Column, a, b any, desc bool) int {
 func TestSort(t *testing.T) {
 	d := randomData(rand.New(rand.NewPCG(23, 1)), 60)
 	w := warehouse(t, d, nil)
-	tried, reports, sampled := 0, longtest.Each(13), longtest.Each(8)
+	tried, reports, sampled := 0, longtest.Each(13), longtest.Each(15)
 	for i, f := range sqlfiles.Reports() {
 		p := question.Params{}
 		if f.Arguments != "" || !reports(i) {
@@ -127,8 +126,7 @@ func TestSort(t *testing.T) {
 				t.Fatalf("%s --by %q --sort %s (-want +got):\n%s", f.Name, p.By, p.Sort, d)
 			}
 			p.Top = 3
-			rows, err = askFor(t.Context(), w, f.Name, p)
-			if d := diff(want[:min(3, len(want))], all(t, rows, err)); d != "" {
+			if d := diff(want[:min(3, len(want))], rowsOf(t, w, f.Name, p)); d != "" {
 				t.Fatalf("%s --by %q --sort %s --top 3 (-want +got):\n%s", f.Name, p.By, p.Sort, d)
 			}
 			tried++

@@ -8,6 +8,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
@@ -47,7 +48,7 @@ func TestDefinitionsComeWhenTheyAreNeeded(t *testing.T) {
 			t.Errorf("%s is defined: %v", name, !wanted)
 		}
 	}
-	for _, o := range []Options{{}, {Options: database.Options{Safe: &database.Limits{Memory: 256 << 20, Temp: 1 << 20}}}} {
+	for _, o := range longtest.Some(2, []Options{{Options: database.Options{Safe: &database.Limits{Memory: 256 << 20, Temp: 1 << 20}}}, {}}) {
 		w := open(o)
 		rows, err := w.SQL(t.Context(), "SELECT count(*) FROM costs JOIN agents USING (agent_id) WHERE wilson(1, 2, 1) > 0")
 		test.OK(t, err)

@@ -21,7 +21,7 @@ import (
 // opens the catalog.
 func TestExplainedReportsAnswerTheSame(t *testing.T) {
 	r := longtest.Rand(t)
-	d := randomData(r, 150)
+	d := randomData(r, 80)
 	organisation(r, &d)
 	d.Compacted = byMonth
 	root, path := t.TempDir(), filepath.Join(t.TempDir(), "callhouse.duckdb")
@@ -37,7 +37,7 @@ func TestExplainedReportsAnswerTheSame(t *testing.T) {
 		{Where: []string{"agent=b-three", "outcome=completed", "weekday=Monday"}}, {Field: "colour=true", By: "hour"}, {Sort: "calls", Top: 3, By: "agent"},
 		{By: "campaign", Skip: 2, Limit: 5}, question.Params{Since: since, Until: since.AddDate(0, 0, 14), By: "agent"}.WithPrevious(w.Location()),
 		question.Params{Since: since, Until: since.AddDate(0, 0, 7), Field: "colour=true", Bounds: true}.WithPrevious(w.Location())}
-	tried, n, answered := longtest.Each(61), 0, 0
+	tried, n, answered := longtest.Each(89), 0, 0
 	for _, f := range sqlfiles.Reports() {
 		for _, p := range options {
 			p.Call, p.Words = d.Calls[0]["call_id"].(string), []string{"e"}

@@ -58,22 +58,14 @@ func TestNamesThatFitSeveral(t *testing.T) {
 		}
 		return got[0][0].(int64), nil
 	}
-	texts, n := longtest.Each(3), 0
-	for text, want := range map[string]any{
+	for text, want := range longtest.Sorted(map[string]any{
 		"Same": 3, "same": 3, "SAME": 3, " same ": 3, // names that differ in case
 		"Same (a1111111-o)": int64(601), "same (A1111111-T)": int64(2), "same (b2222222-o)": int64(3), "same (": 3, "Same (a1111111": 2,
 		"a1111111": 2, "a1111111-one": int64(601), "a1": 2, "a": 6, // prefixes of ids, and names with an a
 		"b2":   2, // the name of one object, and a prefix of another's id
 		"café": 2, "CAFE\u0301": 2, "Other": int64(4), "oth": int64(4), "night line": int64(8), "line": int64(9), "night": int64(8), "d4": int64(5), "x'": int64(10), "x'y": int64(10),
-	} {
-		if n++; !texts(n) {
-			continue
-		}
-		tried := longtest.Each(3)
-		for i, p := range []question.Params{{Agent: text}, {Where: []string{"agent=" + text}}, {Where: []string{"agent=" + text, "agent=c3333333-one"}}} {
-			if !tried(i) {
-				continue
-			}
+	}, 3) {
+		for _, p := range longtest.Some(3, []question.Params{{Agent: text}, {Where: []string{"agent=" + text}}, {Where: []string{"agent=" + text, "agent=c3333333-one"}}}) {
 			got, err := calls(p)
 			var ambiguous *question.AmbiguousError
 			switch n, one := want.(int64); {
@@ -114,9 +106,8 @@ func TestLabelsDiffer(t *testing.T) {
 		{"c3333333-one", "Unique"}, {"d4444444-one", "Twin"}, {"d5555555-one", "Twin"}, {"e6666666-one", "Twin (d4444444)"}, {"short", "Twin"}, {"é7777777é", "twin"},
 	}
 	w := namesakes(t, agents, nil)
-	rows, err := askFor(t.Context(), w, "durations", question.Params{By: "agent", NamesInPlace: true})
 	seen, tried := map[string]bool{}, longtest.Each(4)
-	for i, r := range all(t, rows, err) {
+	for i, r := range rowsOf(t, w, "durations", question.Params{By: "agent", NamesInPlace: true}) {
 		label := r[0].(string)
 		if folded := strings.ToLower(strings.TrimSpace(label)); seen[folded] {
 			t.Errorf("%q is there twice", label)
@@ -126,8 +117,7 @@ func TestLabelsDiffer(t *testing.T) {
 		if !tried(i) {
 			continue
 		}
-		one, err := askFor(t.Context(), w, "durations", question.Params{Agent: label})
-		if got := all(t, one, err)[0][0]; got != r[1] {
+		if got := rowsOf(t, w, "durations", question.Params{Agent: label})[0][0]; got != r[1] {
 			t.Errorf("%q selects %v calls, want %v", label, got, r[1])
 		}
 	}
@@ -148,8 +138,7 @@ func TestAgentNamesOfCalls(t *testing.T) {
 	}
 	d.Calls = append(d.Calls, row{"call_id": "of-none"})
 	analyticstest.Write(t, root, 1, d)
-	tried := longtest.Each(3)
-	for i, x := range []struct {
+	for i, x := range longtest.Some(3, []struct {
 		rights      rights.Rights
 		want, known string
 	}{
@@ -159,11 +148,11 @@ func TestAgentNamesOfCalls(t *testing.T) {
 		{rights.Rights{Tables: []string{"calls", "agents"}, Agents: []string{"a"}}, `[of-a it's "new"]`, `[a]`},
 		{rights.Rights{Masked: []string{"agents.name"}}, `[of-a <nil>][of-b <nil>][of-c <nil>][of-d <nil>][of-none <nil>]`, `<nil>`},
 		{rights.Rights{Masked: []string{"calls.agent_id"}}, `[of-a <nil>][of-b <nil>][of-c <nil>][of-d <nil>][of-none <nil>]`, `[a, b, e]`},
-	} {
-		if !tried(i) {
-			continue
-		}
+	}) {
 		for _, safe := range []*database.Limits{nil, {Memory: 256 << 20, Temp: 1 << 20}} {
+			if !longtest.On() && (safe == nil) == (i > 0) {
+				continue
+			}
 			w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Threads: 1, Rights: x.rights, Safe: safe}})
 			test.OK(t, err)
 			defer w.Close()

@@ -137,13 +137,13 @@ func callersOf(g *group, d analyticstest.Data) []any {
 func TestCallersAtTheEnd(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	d := randomData(r, 400)
+	d.Turns, d.Items = nil, nil
 	to := time.Date(2026, 10, 25, 6, 0, 0, 0, time.UTC)
 	d.Coverage = []schema.Span{{From: -1 << 60, To: to.UnixMilli()}}
 	w := warehouse(t, d, nil)
 	for _, p := range []question.Params{{}, {By: "agent"}, {By: "call_type", Since: to.Add(-24 * time.Hour), Until: to.Add(-12 * time.Hour)}, {Agent: "b-three", Since: to}} {
-		rows, err := askFor(t.Context(), w, "callers", p)
 		want := oracle("callers", d, p, w.Location())
-		if diff := diffNear(want, all(t, rows, err)); diff != "" || len(want) == 0 {
+		if diff := diffNear(want, rowsOf(t, w, "callers", p)); diff != "" || len(want) == 0 {
 			t.Errorf("%+v (-oracle +report):\n%s", p, diff)
 		}
 	}

@@ -240,6 +240,13 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p question.Pa
 	for _, g := range groups {
 		selected = append(selected, g.calls...)
 	}
+	judged := 0
+	for _, g := range groups {
+		if report == "versions" {
+			_, n := versionsOf(groups, g, aim, 0, loc)
+			judged += n
+		}
+	}
 	for _, g := range groups {
 		switch report {
 		case "sentiment":
@@ -273,11 +280,6 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p question.Pa
 		case "agents":
 			out = append(out, agentsOf(g, aim, mainUnit(selected))...)
 		case "versions":
-			judged := 0
-			for _, o := range groups {
-				_, n := versionsOf(groups, o, aim, 0, loc)
-				judged += n
-			}
 			lines, _ := versionsOf(groups, g, aim, judged, loc)
 			out = append(out, lines...)
 		case "coverage":

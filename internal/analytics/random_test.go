@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -236,15 +237,25 @@ func randomData(r *rand.Rand, n int) analyticstest.Data {
 // The sink, which stores the number of failed tool calls, and the view tool_calls agree on
 // failures.
 func TestFailuresOfTools(t *testing.T) {
-	w := warehouse(t, analyticstest.Data{}, nil)
-	for _, a := range answers {
-		content, ok := a.content.(string)
-		if !ok {
-			continue
-		}
-		rows, err := w.SQLWith(t.Context(), "SELECT is_failure($content) AS failed", map[string]string{"content": content})
-		if got := all(t, rows, err)[0][0]; calls.IsFailure([]byte(content)) != a.failed || got != a.failed {
-			t.Errorf("%q is a failure for the sink: %t, for the view: %v, want %t", content, calls.IsFailure([]byte(content)), got, a.failed)
+	texts := slices.DeleteFunc(slices.Clone(answers), func(a answer) bool { return a.content == nil })
+	failed := eachOf(t, "is_failure", texts, func(a answer) string { return a.content.(string) })
+	for i, a := range texts {
+		if sink := calls.IsFailure([]byte(a.content.(string))); sink != a.failed || failed[i] != a.failed {
+			t.Errorf("%q is a failure for the sink: %t, for the view: %v, want %t", a.content, sink, failed[i], a.failed)
 		}
 	}
+}
+
+// eachOf returns what a macro of SQL says of texts.
+func eachOf[T any](t *testing.T, macro string, of []T, text func(T) string) (said []any) {
+	t.Helper()
+	var values, args = make([]string, len(of)), make([]any, len(of))
+	for i := range of {
+		values[i], args[i] = fmt.Sprintf("(%d, ?)", i), text(of[i])
+	}
+	rows, err := sharedWarehouse(t, false).SQL(t.Context(), "SELECT "+macro+"(x) FROM (VALUES "+strings.Join(values, ", ")+") v(n, x) ORDER BY n", args...)
+	for _, line := range all(t, rows, err) {
+		said = append(said, line[0])
+	}
+	return said
 }

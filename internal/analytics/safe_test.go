@@ -8,31 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
-func safeWarehouse(t *testing.T) *analytics.Warehouse {
-	t.Helper()
-	root := t.TempDir()
-	analyticstest.Write(t, root, 1, analyticstest.Data{
-		Calls: []row{{"call_id": "c1", "start_at": int64(1_760_000_000_000), "metadata": `{"a":[1,2]}`}},
-		Turns: []row{{"call_id": "c1", "turn": int64(0), "role": "agent", "content": "hello"}},
-	})
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Safe: &database.Limits{Memory: 256 << 20, Temp: 1 << 20}}})
-	test.OK(t, err)
-	t.Cleanup(func() { test.OK(t, w.Close()) })
-	return w
-}
-
 // Ordinary statements are allowed.
 func TestSafePasses(t *testing.T) {
-	w := safeWarehouse(t)
-	for _, text := range []string{
+	w := sharedWarehouse(t, true)
+	for _, text := range longtest.Some(2, []string{
 		"SELECT count(*) FROM calls", "FROM main.calls", "FROM stored.calls", "FROM memory.main.calls", "FROM Calls", "DESCRIBE calls", "SUMMARIZE calls",
 		"SHOW TABLES", "EXPLAIN SELECT 1", "VALUES (1)",
 		`WITH "my calls" AS (FROM calls) SELECT * FROM "my calls"`, "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 9) FROM r",
@@ -42,7 +28,7 @@ func TestSafePasses(t *testing.T) {
 		"SELECT (SELECT max(turn) FROM transcript_turns t WHERE t.call_id = c.call_id) FROM calls c", "SELECT 'read_csv(''/etc/passwd'')'",
 		"SELECT regexp_replace(content, 'l+', 'L') FROM transcript_turns -- COPY calls TO 'x'",
 		"FROM costs", "FROM tool_calls", "FROM analysis_items", "FROM runs",
-	} {
+	}) {
 		rows, err := w.SQL(t.Context(), text)
 		t.Log(text)
 		all(t, rows, err)
@@ -52,7 +38,7 @@ func TestSafePasses(t *testing.T) {
 // No plan names a file: an untrusted author of a statement must not learn where the warehouse is.
 // ANALYZE, whose answer names files, is refused in every spelling.
 func TestSafePlansNameNoFile(t *testing.T) {
-	w := safeWarehouse(t)
+	w := sharedWarehouse(t, true)
 	const of = " SELECT count(*), max(hash(c)) FROM calls c WHERE start_at > '2020-01-01'"
 	var unsafe *guard.UnsafeError
 	for _, explain := range []string{"EXPLAIN ANALYZE", "explain analyse", "EXPLAIN/**/ANALYZE", "EXPLAIN -- x\nANALYZE", "EXPLAIN (ANALYZE)",
@@ -62,9 +48,13 @@ func TestSafePlansNameNoFile(t *testing.T) {
 			t.Errorf("%s: %v, want it refused", explain, err)
 		}
 	}
-	for _, explain := range []string{"EXPLAIN", "/* a */ EXPLAIN -- b\n", "EXPLAIN (FORMAT json)", "EXPLAIN ( FORMAT text )",
+	tried := longtest.Each(3)
+	for i, explain := range []string{"EXPLAIN", "/* a */ EXPLAIN -- b\n", "EXPLAIN (FORMAT json)", "EXPLAIN ( FORMAT text )",
 		"EXPLAIN (FORMAT html)", "EXPLAIN (FORMAT graphviz)", "EXPLAIN (FORMAT yaml)", "EXPLAIN (FORMAT mermaid)"} {
-		for _, of := range []string{of, " FROM stored.calls", " FROM agents", " FROM tool_calls"} {
+		for k, of := range []string{of, " FROM stored.calls", " FROM agents", " FROM tool_calls"} {
+			if !tried(i + k) {
+				continue
+			}
 			rows, err := w.SQL(t.Context(), explain+of)
 			if err != nil {
 				t.Errorf("%s%s: %v", explain, of, err)
@@ -81,7 +71,7 @@ func TestSafePlansNameNoFile(t *testing.T) {
 
 // Statements that reach outside the warehouse are refused and have no effect.
 func TestSafeRefuses(t *testing.T) {
-	w := safeWarehouse(t)
+	w := sharedWarehouse(t, true)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
 	snapshot := w.Snapshot().Dir

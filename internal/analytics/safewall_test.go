@@ -84,30 +84,16 @@ func TestSealedDatabaseRefuses(t *testing.T) {
 	neighbour := filepath.Join(w.Snapshot().Dir, "calls", "link.csv")
 	test.OK(t, os.Symlink(filepath.Join(dir, "x.csv"), neighbour))
 	for text, want := range map[string]string{
-		"COPY calls TO '" + out + "'":                                           "disabled",
-		"COPY calls TO '" + w.Snapshot().Dir + "/out'":                          "disabled",
-		"EXPORT DATABASE '" + out + "'":                                         "disabled",
-		"ATTACH '" + out + "' AS x":                                             "disabled",
-		"FROM read_csv('" + dir + "/x.csv')":                                    "disabled",
-		"FROM '" + dir + "/x.csv'":                                              "",
-		"FROM read_csv('" + neighbour + "')":                                    "disabled",
-		"FROM read_text('" + w.Snapshot().Dir + "/../../../x')":                 "disabled",
-		"FROM glob('" + dir + "/*')":                                            "disabled",
-		"FROM read_csv('https://127.0.0.1:1/x.csv')":                            "",
-		"INSTALL httpfs":                                                        "",
-		"LOAD httpfs":                                                           "disabled",
-		"LOAD '" + dir + "/x.duckdb_extension'":                                 "disabled",
-		"SET memory_limit = '100GB'":                                            "locked",
-		"SET GLOBAL enable_external_access = true":                              "",
-		"SET lock_configuration = false":                                        "locked",
-		"RESET lock_configuration":                                              "locked",
-		"SET GLOBAL allowed_configs = ['memory_limit']":                         "locked",
-		"SET GLOBAL allowed_directories = ['/']":                                "",
-		"SET temp_directory = '" + dir + "'":                                    "locked",
-		"SET autoload_known_extensions = true":                                  "locked",
-		"PRAGMA threads = 64":                                                   "locked",
-		"FROM query('FROM ''" + dir + "/x.csv''')":                              "",
-		"CREATE MACRO f() AS TABLE FROM read_csv('" + dir + "/x.csv')":          "disabled",
+		"COPY calls TO '" + out + "'": "disabled", "COPY calls TO '" + w.Snapshot().Dir + "/out'": "disabled",
+		"EXPORT DATABASE '" + out + "'": "disabled", "ATTACH '" + out + "' AS x": "disabled",
+		"FROM read_csv('" + dir + "/x.csv')": "disabled", "FROM '" + dir + "/x.csv'": "", "FROM read_csv('" + neighbour + "')": "disabled",
+		"FROM read_text('" + w.Snapshot().Dir + "/../../../x')": "disabled", "FROM glob('" + dir + "/*')": "disabled",
+		"FROM read_csv('https://127.0.0.1:1/x.csv')": "", "INSTALL httpfs": "", "LOAD httpfs": "disabled",
+		"LOAD '" + dir + "/x.duckdb_extension'": "disabled", "SET memory_limit = '100GB'": "locked",
+		"SET GLOBAL enable_external_access = true": "", "SET lock_configuration = false": "locked", "RESET lock_configuration": "locked",
+		"SET GLOBAL allowed_configs = ['memory_limit']": "locked", "SET GLOBAL allowed_directories = ['/']": "",
+		"SET temp_directory = '" + dir + "'": "locked", "SET autoload_known_extensions = true": "locked", "PRAGMA threads = 64": "locked",
+		"FROM query('FROM ''" + dir + "/x.csv''')": "", "CREATE MACRO f() AS TABLE FROM read_csv('" + dir + "/x.csv')": "disabled",
 		"CREATE SECRET s (TYPE s3, KEY_ID 'x', SECRET 'y', REGION 'z')":         "",
 		"FROM read_parquet('" + w.Snapshot().Dir + "/runs/../../../x.parquet')": "disabled",
 	} {
@@ -124,7 +110,7 @@ func TestSealedDatabaseRefuses(t *testing.T) {
 	}
 }
 
-var everyForm = longtest.Int("every-form", 96, 4, "write each of DuckDB's relations in every n-th form only")
+var everyForm = longtest.Int("every-form", 192, 4, "write each of DuckDB's relations in every n-th form only")
 
 // harmless are the plan operators that read only the warehouse's files, the statement's own values,
 // or nothing.
@@ -185,6 +171,11 @@ func answers(t *testing.T, conn *duck.Conn, text string) (out [][]any) {
 // openAll opens a warehouse, with every definition that a statement may name.
 func openAll(t *testing.T, root string, o Options) *duck.Conn {
 	t.Helper()
+	return openUntil(t, t.Cleanup, root, o)
+}
+
+func openUntil(t *testing.T, end func(func()), root string, o Options) *duck.Conn {
+	t.Helper()
 	o.Threads = 1
 	w, err := Open(t.Context(), root, o)
 	test.OK(t, err)
@@ -193,24 +184,39 @@ func openAll(t *testing.T, root string, o Options) *duck.Conn {
 		err = w.DefineAll(t.Context(), conn)
 	}
 	test.OK(t, err)
-	t.Cleanup(func() {
+	end(func() {
 		conn.Close()
-		test.OK(t, w.Close())
+		if err := w.Close(); err != nil {
+			panic(err)
+		}
 	})
 	return conn
 }
 
-// pair opens one warehouse twice: in safe mode, and with full plans. Every table has a row, because
-// DuckDB omits empty tables from plans.
+// AtEnd are called when all tests are over.
+var AtEnd []func()
+
+var paired []*duck.Conn
+
+// pair opens one warehouse twice, once for all tests: in safe mode, and with full plans. Every table
+// has a row, because DuckDB omits empty tables from plans.
 func pair(t *testing.T) (held, judge *duck.Conn) {
 	t.Helper()
-	root := t.TempDir()
+	if paired != nil {
+		return paired[0], paired[1]
+	}
+	root, err := os.MkdirTemp("", "pair")
+	test.OK(t, err)
+	AtEnd = append(AtEnd, func() { _ = os.RemoveAll(root) })
 	analyticstest.Write(t, root, 1, analyticstest.Data{
 		Calls: []analyticstest.Row{{"call_id": "c1"}}, Turns: []analyticstest.Row{{"call_id": "c1", "turn": int64(0)}},
 		Items: []analyticstest.Row{{"call_id": "c1", "position": int64(0)}}, Runs: []analyticstest.Row{{"run_id": "r1"}},
 	})
-	held, judge = openAll(t, root, Options{Options: database.Options{Safe: &database.Limits{Memory: 256 << 20, Temp: 1 << 20}}}), openAll(t, root, Options{})
+	later := func(end func()) { AtEnd = append(AtEnd, end) }
+	held = openUntil(t, later, root, Options{Options: database.Options{Safe: &database.Limits{Memory: 256 << 20, Temp: 1 << 20}}})
+	judge = openUntil(t, later, root, Options{})
 	test.OK(t, judge.Exec(t.Context(), "SET explain_output = 'all'"))
+	paired = []*duck.Conn{held, judge}
 	return held, judge
 }
 
@@ -263,7 +269,7 @@ func TestSafeReachesNothingElse(t *testing.T) {
 	}
 	t.Logf("%d statements over %d relations, of which %d are DuckDB's and %d of them are seen by the judge; %d are refused, %d read the warehouse",
 		statements, len(relations), foreign, seen, refused, allowed)
-	if statements < 4000 / *everyForm || seen < 30 || allowed < 60 {
+	if statements < 4000 / *everyForm || seen < 30 || allowed < 30 {
 		t.Error("too little was tried, or the judge is blind")
 	}
 }

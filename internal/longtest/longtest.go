@@ -86,11 +86,23 @@ func Each(n int) (tried func(i int) bool) {
 	return func(i int) bool { return i%n == 0 }
 }
 
+// Some goes through the cases of a table that Each chooses, and their indices.
+func Some[T any](n int, cases []T) iter.Seq2[int, T] {
+	return func(yield func(int, T) bool) {
+		tried := Each(n)
+		for i, c := range cases {
+			if tried(i) && !yield(i, c) {
+				return
+			}
+		}
+	}
+}
+
 // Sorted goes through the cases of a map in the order of their names, so that Each chooses the same
-// ones every time.
-func Sorted[V any](cases map[string]V) iter.Seq2[string, V] {
+// ones every time; and through some only, with a number for Each.
+func Sorted[V any](cases map[string]V, n ...int) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
-		for _, name := range slices.Sorted(maps.Keys(cases)) {
+		for _, name := range Some(append(n, 1)[0], slices.Sorted(maps.Keys(cases))) {
 			if !yield(name, cases[name]) {
 				return
 			}

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/personal/kinds"
 	"callhouse/internal/test"
 )
@@ -82,7 +83,7 @@ func TestLinear(t *testing.T) {
 	t.Parallel()
 	f := all(t)
 	hostile := []string{"4111 ", "일 ", "one ", "오육칠팔이요 ", "[a", "minji at ", "a@", "a.a@", "생일 일 ", "born may ", "iban d e 8 9 ", "주민 1-", "::1:", "서울 1"}
-	for _, unit := range append(hostile, words...) {
+	for _, unit := range longtest.Some(2, append(hostile, words...)) {
 		n := func(times int) int {
 			r := &reader{f: f, turns: []Turn{{Text: strings.Repeat(unit, times)}}}
 			r.turn(0)
@@ -100,10 +101,8 @@ func TestLinear(t *testing.T) {
 // whole texts, and all that follows a word.
 func withPatterns(t testing.TB) *Finder {
 	f, err := New(Options{Kinds: kinds.All, Countries: []string{"KR", "US"}, Patterns: []Pattern{
-		{Kind: "member", Re: regexp.MustCompile(`\bMB-\d{5}\b`)},
-		{Kind: "number", Re: regexp.MustCompile(`^\d{4}$`)},
-		{Kind: "rest", Re: regexp.MustCompile(`(?i)\bname is .*`)},
-		{Kind: "word", Re: regexp.MustCompile(`card|rest|member|word|\[x\]`)},
+		{Kind: "member", Re: regexp.MustCompile(`\bMB-\d{5}\b`)}, {Kind: "number", Re: regexp.MustCompile(`^\d{4}$`)},
+		{Kind: "rest", Re: regexp.MustCompile(`(?i)\bname is .*`)}, {Kind: "word", Re: regexp.MustCompile(`card|rest|member|word|\[x\]`)},
 	}})
 	test.OK(t, err)
 	return f
@@ -181,7 +180,7 @@ func TestRedactedStaysAtRandom(t *testing.T) {
 		text, _ := parseMarked(line)
 		parts = append(parts, text)
 	}
-	for range 5000 {
+	for range map[bool]int{true: 5_000, false: 1_500}[longtest.On()] {
 		var turns []Turn
 		for range 1 + r.IntN(3) {
 			var b strings.Builder

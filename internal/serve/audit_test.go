@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/serve"
 	"callhouse/internal/test"
 )
@@ -100,7 +101,7 @@ func testCursors(t *testing.T, h *testServer) {
 // these with a real Postgres.
 func testDialect(t *testing.T, h *testServer) {
 	c := h.connect(t, "")
-	for sql, want := range map[string]string{
+	for sql, want := range longtest.Sorted(map[string]string{
 		`SELECT max(call_id) Key, count(*) n, CASE WHEN true THEN 1 END end, (SELECT 1 one) user, 'x' "Q" FROM calls`:                                                                                            "key n end user Q | c1 2 1 1 x",
 		`SELECT cast('abcdef' AS varchar(3)) a, CAST(lower('ABC') AS character varying(2)) b, cast((SELECT 'xyz' AS y) AS varchar(1)) c, 'abc'::varchar(2) d`:                                                    "a b c d | abc ab x ab",
 		`SELECT * FROM (SELECT current_database(), 1 AS X) AS s`:                                                                                                                                                 "current_database x | callhouse 1",
@@ -119,7 +120,7 @@ func testDialect(t *testing.T, h *testServer) {
 		`SELECT cls.relname, con.contype FROM pg_index idx JOIN pg_class cls ON cls.oid = indexrelid LEFT JOIN pg_depend dep ON (dep.classid = cls.tableoid AND dep.objid = cls.oid AND dep.refclassid = (SELECT oid FROM pg_class WHERE relname = 'pg_constraint'))
 			LEFT JOIN pg_constraint con ON (con.tableoid = dep.refclassid AND con.oid = dep.refobjid) LEFT JOIN pg_description des ON (des.objoid = con.oid AND des.classoid = 'pg_constraint'::regclass) WHERE indrelid = 'calls'::regclass`: "relname contype | calls_pkey p",
 		`SELECT array(SELECT pg_get_indexdef(i.indexrelid, k + 1, true) FROM generate_subscripts(i.indkey, 1) AS k ORDER BY k) AS c, generate_subscripts(i.indkey, 1) AS s FROM pg_index i WHERE indrelid = 'transcript_turns'::regclass`: "c s | {call_id,turn} 0 | {call_id,turn} 1",
-	} {
+	}, 2) {
 		results, err := c.PgConn().Exec(t.Context(), sql).ReadAll()
 		if err != nil {
 			t.Errorf("%s: %v", sql, err)

@@ -143,11 +143,7 @@ func TestOthersRows(t *testing.T) {
 	h := start(t, limit(map[string]rights.Rights{"agency": {Agents: []string{"own", "nobody's"}}}))
 	analyticstest.Write(t, h.root, 2, analyticstest.Agencies())
 	all, agency := h.connectAs(t, "somebody"), h.connectAs(t, "agency")
-	tried := longtest.Each(4)
-	for i, a := range attacks() {
-		if !tried(i) {
-			continue
-		}
+	for _, a := range longtest.Some(7, attacks()) {
 		if !strings.Contains(output(t, all, a.sql), a.sign) {
 			t.Errorf("%s is no attack: it tells somebody without limits nothing", a.sql)
 		}
@@ -236,7 +232,7 @@ func TestSafeOverTheWire(t *testing.T) {
 		return err == nil
 	}
 	relations := known(t)
-	every := longtest.Each(40)
+	every := longtest.Each(60)
 	checked, passed, n := 0, 0, 0
 	for _, r := range relations {
 		for _, form := range slices.Concat(analyticstest.RelationForms, analyticstest.AsText) {
@@ -245,10 +241,11 @@ func TestSafeOverTheWire(t *testing.T) {
 			}
 			text := r.In(form)
 			checked++
-			if passes(agency, text) && !passes(all, text) {
+			toAll := passes(all, text)
+			if !toAll && passes(agency, text) {
 				t.Errorf("%s passes for an agency alone", text)
 			}
-			if !passes(all, text) || strings.HasPrefix(text, "EXPLAIN") || strings.HasPrefix(text, "DESCRIBE") || strings.HasPrefix(text, "SHOW") {
+			if !toAll || strings.HasPrefix(text, "EXPLAIN") || strings.HasPrefix(text, "DESCRIBE") || strings.HasPrefix(text, "SHOW") {
 				continue
 			}
 			passed++

@@ -6,13 +6,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
 // Settings follow transactions, savepoints and errors, however they are set. The answers are those of
 // Postgres 15.
 func testSettings(t *testing.T, h *testServer) {
-	for _, x := range []struct{ options, does, shows, code string }{
+	for _, x := range longtest.Some(2, []struct{ options, does, shows, code string }{
 		{does: "BEGIN; SET LOCAL timezone = 'Asia/Tokyo'; SHOW timezone; COMMIT; SHOW timezone", shows: "Asia/Tokyo UTC"},
 		{does: "BEGIN; SET timezone = 'Asia/Tokyo'; ROLLBACK; SHOW timezone", shows: "UTC"},
 		{does: "BEGIN; SET timezone = 'Asia/Tokyo'; SET LOCAL timezone = 'Asia/Seoul'; COMMIT; SHOW timezone", shows: "Asia/Tokyo"},
@@ -41,7 +42,7 @@ func testSettings(t *testing.T, h *testServer) {
 		{options: `--timezone=+05:30`, code: "22023"}, {options: `-c timezone=nowhere`, code: "22023"}, {options: `-c max_connections=3`, code: "55P02"},
 		{options: `-c client_encoding=EUC_KR`, code: "22023"},
 		{does: "SET TIME ZONE 'GMT-09:00'; SELECT right((timestamptz '2026-01-01 12:00:00Z')::text, -11); SET TIME ZONE '<-03>3'; SELECT right((timestamptz '2026-01-01 12:00:00Z')::text, -11); SET TIME ZONE '9'; SELECT right((timestamptz '2026-01-01 12:00:00Z')::text, -11); SET TIME ZONE '5.5'; SELECT right((timestamptz '2026-01-01 12:00:00Z')::text, -11); SET TIME ZONE 'GMT-05:45'; SELECT right((timestamptz '2026-01-01 12:00:00Z')::text, -11); SET TIME ZONE 'us/eastern'; SELECT right((timestamptz '2026-01-01 12:00:00Z')::text, -11); SET TIME ZONE 'Etc/GMT-9'; SELECT right((timestamptz '2026-01-01 12:00:00Z')::text, -11); SET TIME ZONE 'utc'; SELECT right((timestamptz '2026-01-01 12:00:00Z')::text, -11); SET TIME ZONE -7; SELECT right((timestamptz '2026-01-01 12:00:00Z')::text, -11); SET TIME ZONE INTERVAL '+05:30' HOUR TO MINUTE; SELECT right((timestamptz '2026-01-01 12:00:00Z')::text, -11); SET TIME ZONE INTERVAL '-03:00' HOUR TO MINUTE; SELECT right((timestamptz '2026-01-01 12:00:00Z')::text, -11);", shows: "21:00:00+09 09:00:00-03 21:00:00+09 17:30:00+05:30 17:45:00+05:45 07:00:00-05 21:00:00+09 12:00:00+00 05:00:00-07 17:30:00+05:30 09:00:00-03"},
-	} {
+	}) {
 		config, err := pgx.ParseConfig("postgres://somebody@" + h.address + "/callhouse")
 		test.OK(t, err)
 		config.RuntimeParams["options"] = x.options

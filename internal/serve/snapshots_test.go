@@ -65,8 +65,10 @@ func TestBorrow(t *testing.T) {
 		t.Helper()
 		at, release, err := c.Acquire(t.Context(), zone, rights.Rights{})
 		test.OK(t, err)
-		if n, err := countCalls(t.Context(), at.Warehouse); n != want || err != nil {
-			t.Errorf("%d calls, %v; want %d", n, err, want)
+		if want > 0 { // counting makes all definitions
+			if n, err := countCalls(t.Context(), at.Warehouse); n != want || err != nil {
+				t.Errorf("%d calls, %v; want %d", n, err, want)
+			}
 		}
 		return at.Warehouse, release
 	}
@@ -87,7 +89,7 @@ func TestBorrow(t *testing.T) {
 	areOpen(1)
 	releaseNew()
 	for hours := range serve.MaxViews + 2 { // the least recently used ones are closed
-		_, release := borrow(time.FixedZone("Etc/GMT-"+strconv.Itoa(hours+1), (hours+1)*3600), 5)
+		_, release := borrow(time.FixedZone("Etc/GMT-"+strconv.Itoa(hours+1), (hours+1)*3600), 0)
 		release()
 		w, release := borrow(time.UTC, 5)
 		release()

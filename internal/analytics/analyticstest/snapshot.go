@@ -203,13 +203,12 @@ func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 
 // valueOf returns a value of a row as that of a column.
 func valueOf(t testing.TB, c schema.Column, v any) parquet.Value {
-	t.Helper()
 	if v == nil {
 		return parquet.Value{}
 	}
 	text := fmt.Sprint(v)
-	number, isNumber := new(big.Rat).SetString(text)
 	units := func(places int64) *big.Int { // fails for what is no number
+		number, isNumber := new(big.Rat).SetString(text)
 		if !isNumber {
 			t.Fatalf("%s: %q is no number", c.Name, text)
 		}

@@ -52,8 +52,7 @@ func report() ([]value.Column, [][]any) {
 		{"113af0e1-ef5b-475b-8d77-825c25d18d58", "neutral", int64(1_234_567), 66.66666666666667, int64(83_211), cost(1234_5000)},
 		{"113af0e1-ef5b-475b-8d77-825c25d18d58", nil, int64(617_283), 33.3, int64(999), cost(-500)},
 		{"113af0e1-ef5b-475b-8d77-825c25d18d58", "positive", int64(1), 0.0001, nil, nil},
-		{"예약 도우미", "negative", int64(0), 0.0, int64(3_600_000), cost(0)},
-		{nil, "positive", int64(12), 100.0, int64(360_061_000), cost(1)},
+		{"예약 도우미", "negative", int64(0), 0.0, int64(3_600_000), cost(0)}, {nil, "positive", int64(12), 100.0, int64(360_061_000), cost(1)},
 	}
 }
 

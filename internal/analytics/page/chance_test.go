@@ -302,7 +302,7 @@ func TestOneBadDay(t *testing.T) {
 			}
 		}
 		root := t.TempDir()
-		analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
+		analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls, Compacted: func(string) bool { return true }})
 		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Threads: 2}})
 		test.OK(t, err)
 		rows, columns := answers(t, w, "anomalies", question.Params{By: "agent", Since: companyEnds.AddDate(0, 0, -1)})

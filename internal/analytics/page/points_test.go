@@ -58,6 +58,9 @@ func TestFindings(t *testing.T) {
 	if of.Sentence != "4 things need attention. First: Completed −5.1 points." {
 		t.Error(of.Sentence)
 	}
+	if !longtest.On() {
+		return
+	}
 	// A month is compared with the month before, as with --compare previous; a condition that only
 	// one period can match allows no comparison.
 	_, text = made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-12-21T06:00:00Z"), Since: instant(t, "2026-11-01T00:00:00Z"),
@@ -69,6 +72,7 @@ func TestFindings(t *testing.T) {
 
 // Fewer calls that end by a reason without a connection are an improvement.
 func TestFewerUnansweredCallsAreBetter(t *testing.T) {
+	longtest.Only(t)
 	var calls []row
 	for day, unanswered := range map[string]int{"2026-11-13T10:00:00Z": 40, "2026-11-20T10:00:00Z": 5} {
 		for i := range 100 {
@@ -184,6 +188,7 @@ func usesOf(t *testing.T, limits rights.Rights) *page {
 		}
 	}
 	root := t.TempDir()
+	d.Compacted = func(string) bool { return true }
 	analyticstest.Write(t, root, 1, d)
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: database.Options{Threads: 1, Rights: limits}})
 	test.OK(t, err)
@@ -231,11 +236,7 @@ func TestFactsOfTheWarehouse(t *testing.T) {
 			"redacted": `{"phone":1204,"card":31,"member":7,"unchecked":2}`}},
 		Coverage: []schema.Span{{From: 0, To: instant(t, "2026-11-21T02:10:00Z").UnixMilli()}},
 	}
-	tried := longtest.Each(2)
-	for i, lang := range []string{"en", "ko"} {
-		if !tried(i) {
-			continue
-		}
+	for i, lang := range longtest.Some(2, []string{"en", "ko"}) {
 		heading := []string{"calls of the whole warehouse", "웨어하우스 전체 통화"}[i]
 		l, err := NewTexts(lang, "")
 		test.OK(t, err)

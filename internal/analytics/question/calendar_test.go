@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
@@ -20,7 +21,7 @@ func TestWeekendDays(t *testing.T) {
 			until := time.Date(2011, 11, 1, 0, 0, 0, 0, loc).AddDate(0, 0, random.IntN(200))
 			since := until.AddDate(0, 0, -random.IntN(40))
 			since, until = since.Add(time.Duration(random.IntN(2)*random.IntN(86400))*time.Second), until.Add(time.Duration(random.IntN(2)*random.IntN(86400))*time.Second+1)
-			if n == 0 {
+			if n == 0 && (zone == "Pacific/Apia" || longtest.On()) {
 				since = time.Time{}
 			}
 			want := 0
