@@ -90,7 +90,7 @@ func TestS3(t *testing.T) {
 	b := newBucket(t)
 	h := newTestWarehouse(t)
 	l := newLake(h, "s3://lake/calls")
-	nights := 3
+	nights := 2
 	if longtest.On() {
 		nights = 40
 	}
@@ -120,7 +120,7 @@ func TestNothingIsCopiedTwice(t *testing.T) {
 	b := newBucket(t)
 	h := newTestWarehouse(t)
 	var requests []int
-	for night := range 8 {
+	for night := range 6 {
 		h.night(call{fmt.Sprint(night), "y", night, 1, 1})
 		before := b.asked
 		_, err := h.publish("s3://lake/calls")
