@@ -90,11 +90,7 @@ func TestS3(t *testing.T) {
 	b := newBucket(t)
 	h := newTestWarehouse(t)
 	l := newLake(h, "s3://lake/calls")
-	nights := 2
-	if longtest.On() {
-		nights = 40
-	}
-	for night := range nights {
+	for night := range map[bool]int{false: 2, true: 40}[longtest.On()] {
 		h.night(call{"a", fmt.Sprint(night), 3, 1, 1}, call{fmt.Sprint(night), "y", 5 + night, 1, 0})
 		b.fail(0.05)
 		made, err := h.publish("s3://lake/calls")

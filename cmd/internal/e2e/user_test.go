@@ -200,7 +200,6 @@ func sameAsTruth(t *testing.T, c *company) {
 
 func TestWarehouseEqualsTheSandbox(t *testing.T) {
 	days := int(sized(4, 7)) // one more than those listed by every night
-	organised := longtest.Each(6)
 	for i, w := range []struct {
 		name string
 		opts sandbox.Options
@@ -221,8 +220,8 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 				longtest.Only(t)
 			}
 			c := found(t, w.opts)
-			c.mustExtract("--resources", map[bool]string{true: "all", false: "none"}[organised(i)])
-			if organised(i) && !w.opts.ContractOnly { // the contract has no list of telephone numbers
+			c.mustExtract("--resources", map[bool]string{true: "all", false: "none"}[longtest.Each(6)(i)])
+			if longtest.Each(6)(i) && !w.opts.ContractOnly { // the contract has no list of telephone numbers
 				c.sameOrganisation()
 			}
 			// A thin list shows no changes of an ongoing call, whose record is fetched when it is
