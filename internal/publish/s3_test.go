@@ -90,11 +90,7 @@ func TestS3(t *testing.T) {
 	b := newBucket(t)
 	h := newTestWarehouse(t)
 	l := newLake(h, "s3://lake/calls")
-	nights := 3
-	if longtest.On() {
-		nights = 40
-	}
-	for night := range nights {
+	for night := range map[bool]int{false: 2, true: 40}[longtest.On()] {
 		h.night(call{"a", fmt.Sprint(night), 3, 1, 1}, call{fmt.Sprint(night), "y", 5 + night, 1, 0})
 		b.fail(0.05)
 		made, err := h.publish("s3://lake/calls")
@@ -120,7 +116,7 @@ func TestNothingIsCopiedTwice(t *testing.T) {
 	b := newBucket(t)
 	h := newTestWarehouse(t)
 	var requests []int
-	for night := range 8 {
+	for night := range 6 {
 		h.night(call{fmt.Sprint(night), "y", night, 1, 1})
 		before := b.asked
 		_, err := h.publish("s3://lake/calls")

@@ -73,7 +73,7 @@ to = ["hook", "slack", "journal"]
 // A run evaluates the rules. If a channel is down, the run warns, status shows the pending
 // messages, and the next evaluation sends them.
 func TestAlertsAfterARun(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 40, Calls: 60, Days: 3}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 40, Calls: 40, Days: 1}})
 	bin := t.TempDir()
 	linkProgram(t, bin, "query")
 	t.Setenv("PATH", bin)

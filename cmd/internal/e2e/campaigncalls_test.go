@@ -27,7 +27,7 @@ func TestCallsOfCampaigns(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			opts.World = sandbox.Config{Seed: 23, Calls: sized(400, 1200), Days: int(sized(8, 20)), Campaigns: 4}
+			opts.World = sandbox.Config{Seed: 23, Calls: sized(200, 1200), Days: int(sized(4, 20)), Campaigns: 4}
 			c := found(t, opts)
 			// A client pauses one of them for an hour, and cancels another.
 			held := 0

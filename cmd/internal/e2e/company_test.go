@@ -31,10 +31,7 @@ var worlds = longtest.Int("worlds", 1, 4, "how many times as many calls the test
 
 // sized returns a size for the quick or the long tests.
 func sized(quick, long int64) int64 {
-	if *worlds > 1 {
-		return long
-	}
-	return quick
+	return map[bool]int64{false: quick, true: long}[*worlds > 1]
 }
 
 // company is a sandbox with its own clock, and a warehouse for its calls.

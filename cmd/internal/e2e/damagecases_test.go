@@ -30,7 +30,7 @@ import (
 // pages.
 func TestBrokenJournalIsFetchedAgain(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 60, Days: 3}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 40, Days: 2}})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.service.URL+"/v3/calls?limit=100", nil)
 	test.OK(t, err)
 	req.Header.Set("Authorization", "Bearer "+testKey)

@@ -23,7 +23,7 @@ type host struct {
 }
 
 func newHost(t *testing.T) *host {
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 4, Calls: 60, Days: 2}, PerSecond: 5000, PerMinute: 100_000})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 4, Calls: 20, Days: 1}, PerSecond: 5000, PerMinute: 100_000})
 	h := &host{c, t.TempDir()}
 	linkProgram(t, h.root, "extract")
 	linkProgram(t, h.root, "query")
@@ -49,7 +49,7 @@ func (h *host) here(text string) string {
 func (h *host) run(command string, env ...string) string {
 	h.t.Helper()
 	cmd := exec.CommandContext(h.t.Context(), "/bin/sh", "-c", command)
-	cmd.Dir, cmd.Env = h.root, append([]string{"PATH=/usr/bin:/bin", "CALLHOUSE_CONFIG=" + filepath.Join(h.root, "callhouse.toml")}, env...)
+	cmd.Dir, cmd.Env = h.root, append([]string{"PATH=/usr/bin:/bin", "CALLHOUSE_RESOURCES=none", "CALLHOUSE_CONFIG=" + filepath.Join(h.root, "callhouse.toml")}, env...)
 	said, err := cmd.CombinedOutput()
 	if err != nil {
 		h.t.Fatalf("%s: %v\n%s", command, err, said)
@@ -59,8 +59,8 @@ func (h *host) run(command string, env ...string) string {
 
 func (h *host) filled() {
 	h.t.Helper()
-	if n := h.instant("SELECT count(*) FROM calls"); n != 60 {
-		h.t.Errorf("the warehouse has %d calls, want 60", n)
+	if n := h.instant("SELECT count(*) FROM calls"); n != 20 {
+		h.t.Errorf("the warehouse has %d calls, want 20", n)
 	}
 }
 

@@ -43,7 +43,7 @@ func (u *newUser) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(u.t.Context(), filepath.Join(u.root, "bin", program), args...)
 	cmd.Dir = u.home
 	cmd.Env = []string{"PATH=" + u.root + "/bin:/usr/bin:/bin", "HOME=" + u.home, "TERM=xterm", "TMPDIR=/tmp", "CALLHOUSE_TEST_SEALED=yes",
-		"TZ=Asia/Seoul", "CALLHOUSE_REQUESTS_PER_SECOND=2000", "CALLHOUSE_REQUESTS_PER_MINUTE=100000"}
+		"TZ=Asia/Seoul", "CALLHOUSE_REQUESTS_PER_SECOND=2000", "CALLHOUSE_REQUESTS_PER_MINUTE=100000", "CALLHOUSE_RESOURCES=none"}
 	if os.Getuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(u.uid), Gid: uint32(u.gid), NoSetGroups: false}}
 	}
@@ -151,7 +151,7 @@ func (d *dialogue) end() (int, string) {
 // run and a report.
 func TestInit(t *testing.T) {
 	u := newNewUser(t)
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}, PerSecond: 5000, PerMinute: 100_000})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 20, Days: 1}, PerSecond: 5000, PerMinute: 100_000})
 	requests := func() int64 { return c.service.Server.Stats().Requests }
 
 	d := u.dialogue(nil, "init")
@@ -218,7 +218,7 @@ func TestRootBecomesTheOwner(t *testing.T) {
 		t.Skip("only root can become another user")
 	}
 	u := newNewUser(t)
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 20, Days: 1}})
 	w, settings := filepath.Join(u.home, "w"), filepath.Join(u.root, "etc", "callhouse.toml")
 	run := func(user, program string, args ...string) {
 		t.Helper()
@@ -272,7 +272,7 @@ func TestRootBecomesTheOwner(t *testing.T) {
 // The key of one address is not sent to another. Ctrl-C at a question leaves no files behind.
 func TestInitOtherAddress(t *testing.T) {
 	u := newNewUser(t)
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 20, Days: 1}})
 	d := u.dialogue([]string{"CALLHOUSE_API_KEY=" + testKey}, "init", "--base-url", "http://127.0.0.1:1")
 	d.answer("Address of the service, e.g. https://api.example.com [http://127.0.0.1:1]", "\n")
 	d.answer("API key (not shown; Enter keeps that of CALLHOUSE_API_KEY)", "\n")
@@ -289,7 +289,7 @@ func TestInitOtherAddress(t *testing.T) {
 func TestInitYes(t *testing.T) {
 	u := newNewUser(t)
 	var limited atomic.Bool
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}, Inject: func(int64, sandbox.Request) sandbox.FaultKind {
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 20, Days: 1}, Inject: func(int64, sandbox.Request) sandbox.FaultKind {
 		if limited.Load() {
 			return sandbox.Fault429Bare
 		}

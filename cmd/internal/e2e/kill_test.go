@@ -72,7 +72,7 @@ func TestKilledRuns(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	const workers = 128 // extract's number at these limits
 	fuse := new(fuse)
-	c := record(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 150 * int64(*worlds), Days: 3}, Organisation: organisation.Config{Pace: -1},
+	c := record(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 100 * int64(*worlds), Days: 2}, Organisation: organisation.Config{Pace: -1},
 		Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond,
 		Inject: func(int64, sandbox.Request) sandbox.FaultKind { fuse.burn(); return "" }}, foundNow)
 	c.heard = fuse.burn
@@ -82,7 +82,7 @@ func TestKilledRuns(t *testing.T) {
 			"--recordings", c.archive, "--recordings-private")
 	}
 	killed, committed, rnd := 0, int64(0), longtest.Rand(t)
-	requests := 200 * int64(*worlds) // about those of a run
+	requests := 150 * int64(*worlds) // about those of a run
 	for killed < *kills {
 		after := 1 + rnd.Int64N(requests)
 		if run(fuse.light(t, after, time.Duration(rnd.Int64N(int64(60*time.Millisecond))))) {
@@ -134,7 +134,7 @@ func TestKilledRuns(t *testing.T) {
 	t.Logf("%d kills, %d snapshots, %d requests, %d details again; outcomes %v", killed, committed, s.Requests, s.DetailsUnchanged, outcomes)
 }
 
-var double = longtest.Int("double", 2, 10, "how often TestTwoRunsAtOnce starts two runs at once")
+var double = longtest.Int("double", 1, 10, "how often TestTwoRunsAtOnce starts two runs at once")
 
 // Of two concurrent runs exactly one works. The other exits with code 4 before the first receives
 // an answer, and names the holder of the warehouse.

@@ -21,7 +21,7 @@ import (
 
 // What a run commits is published, and what is forgotten leaves the lake.
 func TestPublishedAfterARun(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 44, Calls: 60, Days: 2}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 44, Calls: 60, Days: 1}})
 	lake, receipt := filepath.Join(t.TempDir(), "lake"), filepath.Join(t.TempDir(), "receipt.json")
 	t.Setenv("CALLHOUSE_PUBLISH_TO", lake)
 	c.mustExtract()

@@ -82,7 +82,7 @@ func (e *editor) nightly(want ...int) {
 // with --full.
 func TestRecordsThatChange(t *testing.T) {
 	t.Parallel()
-	c, e, evening := young(t, 41, 160)
+	c, e, evening := young(t, 41, 75)
 	large, requested, vain, kinds := "", map[string]int{}, map[string]int{}, map[string]int{}
 	e.edit = func(id string, call map[string]any) bool {
 		end, now := endOf(call), c.clock.Now()

@@ -12,7 +12,7 @@ import (
 
 // A run's last line says what the next night costs. With the new calls, that is what it then costs.
 func TestNextNight(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 150, Days: 3}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
 	var said, before int64
 	for night := range 3 {
 		r := c.extract(t.Context(), "--resources", "all", "--transcripts", "auto")

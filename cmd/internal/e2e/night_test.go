@@ -19,7 +19,7 @@ import (
 	"callhouse/internal/test"
 )
 
-var nightCalls = longtest.Int("night-calls", 300, 20000, "calls known before the night of TestNightCostsTheMinimum")
+var nightCalls = longtest.Int("night-calls", 200, 20000, "calls known before the night of TestNightCostsTheMinimum")
 
 // instant returns the instant, in milliseconds, of a statement.
 func (c *company) instant(statement string) int64 {

@@ -121,7 +121,7 @@ func TestPlan(t *testing.T) {
 		if opts.ContractOnly {
 			most = 4 // each part of the list tries its parameters
 		}
-		opts.World = sandbox.Config{Seed: 100, Calls: 450, Days: 12}
+		opts.World = sandbox.Config{Seed: 100, Calls: sized(250, 450), Days: int(sized(5, 12))}
 		c := found(t, opts)
 		for night := range 2 {
 			start := c.service.Server.Stats().Requests
@@ -138,7 +138,7 @@ func TestPlan(t *testing.T) {
 			c.mustExtract()
 			after := c.service.Server.Stats()
 			pages, records := after.ByKind["page"]-before.ByKind["page"], after.ByKind["detail"]-before.ByKind["detail"]
-			if p.Total < 450 || before.Requests > start+2 || max(pages-p.Pages, p.Pages-pages) > most || records > p.Transcripts {
+			if p.Total < sized(250, 450) || before.Requests > start+2 || max(pages-p.Pages, p.Pages-pages) > most || records > p.Transcripts {
 				t.Errorf("%s, night %d: %d pages and %d records, the plan is\n%s", name, night, pages, records, r.stdout)
 			}
 			if p.Requests != p.Pages+p.Transcripts+p.Resources || p.Minutes <= 0 {

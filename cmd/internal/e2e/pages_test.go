@@ -19,12 +19,12 @@ import (
 	"callhouse/internal/test"
 )
 
-var pageFlips = longtest.Int("page-flips", 12, 300, "at how many places in the pages of each table a bit is flipped")
+var pageFlips = longtest.Int("page-flips", 8, 300, "at how many places in the pages of each table a bit is flipped")
 
 // DuckDB never reads a changed bit of a page as another value: the checksum of the page's frame
 // makes it an error.
 func TestDuckDBVerifiesPages(t *testing.T) {
-	c := record(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 80, Days: 1}}, found)
+	c := record(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 40, Days: 1}}, found)
 	c.mustNight()
 	s := current(t, c.warehouse)
 	db, err := duck.Open(duck.Config{Threads: 1})

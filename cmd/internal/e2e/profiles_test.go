@@ -38,8 +38,8 @@ func callsIn(t *testing.T, c *company) int64 {
 
 // Each profile has its own warehouse, and its settings override the environment.
 func TestProfiles(t *testing.T) {
-	a := found(t, sandbox.Options{World: sandbox.Config{Seed: 1, Calls: 120, Days: 1}})
-	b := found(t, sandbox.Options{World: sandbox.Config{Seed: 2, Calls: 80, Days: 1}})
+	a := found(t, sandbox.Options{World: sandbox.Config{Seed: 1, Calls: 30, Days: 1}})
+	b := found(t, sandbox.Options{World: sandbox.Config{Seed: 2, Calls: 20, Days: 1}})
 	b.clock = a.clock
 	conf := configured(t, fast+a.profile("acme", "")+b.profile("globex", ""))
 	run := func(args ...string) result {
@@ -101,7 +101,7 @@ func TestConfigExampleWorks(t *testing.T) {
 
 // query takes warehouse, zone and format from the same sources.
 func TestQueryHonoursTheFile(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 30, Days: 2}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
 	c.mustExtract()
 	conf := configured(t, "tz = \"Asia/Seoul\"\nformat = \"csv\"\n"+c.profile("acme", ""))
 	ask := func(args ...string) result { return queryAs(t, append(args, conf)...) }

@@ -48,7 +48,7 @@ func (s *studio) storedPaths() map[string]string {
 // requested again; and another archive is used only once the files have been moved there.
 func TestArchive(t *testing.T) {
 	t.Parallel()
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 60, Days: 12}}, found)
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 40, Days: 9}}, found)
 	s.night("recordings").reports(t, cli.ExitFailed, "no warehouse")
 	s.mustExtract()
 	s.extract(t.Context(), "recordings").reports(t, cli.ExitUsage, "--recordings")

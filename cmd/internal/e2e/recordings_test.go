@@ -155,7 +155,7 @@ func (s *studio) sameAsTable() {
 // of new calls, and a night without new calls none.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 80, Days: 2}}, found)
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 60, Days: 1}}, found)
 	r := s.mustNight()
 	want := s.expected()
 	got := s.counts("SELECT call_id AS key, 1 AS n FROM recordings WHERE state = 'stored'")

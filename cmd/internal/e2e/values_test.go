@@ -19,7 +19,7 @@ import (
 // journal has none of the data; and the call itself stays, with its times and cost.
 func TestOptOutAfterTheCall(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 61, Calls: 150, Days: 8}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 61, Calls: 120, Days: 6}})
 	e := newEditor(c)
 	e.extract().exits(t, cli.ExitOK)
 	recent, ok := c.one(`SELECT max(call_id) AS v FROM calls WHERE settlement = 'settled' AND turn_count > 3

@@ -142,7 +142,7 @@ func (c *company) settledCall() string {
 // limit, and does not call a list consistent that it could not read.
 func TestVerifyDeep(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 120, Days: 8}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 70, Days: 6}})
 	e := newEditor(c)
 	hidden, gone, other := "", "", ""
 	e.edit = func(id string, call map[string]any) bool {

@@ -196,7 +196,7 @@ func (h *testArchive) prune(keep int) (prunedRecordings, error) {
 	return pruneRecordings(h.t.Context(), h.w, now.AddDate(0, 0, -keep), "30d", func() time.Time { return now }, h.commit)
 }
 
-var pruneStep = longtest.Int("prune-every", 9, 1, "in TestPruneKilled, die at every n-th operation")
+var pruneStep = longtest.Int("prune-every", 25, 1, "in TestPruneKilled, die at every n-th operation")
 
 // A process dies at every operation of a retention. Afterwards no row marks a recording as stored
 // whose file is gone, and the next run deletes all files past retention, including those that a

@@ -121,12 +121,12 @@ func (f *followed) until(what string, done func(h *sink.History) bool) {
 // before that.
 func (f *followed) await(what string, done func(h *sink.History) bool) {
 	f.t.Helper()
-	for range 2400 {
+	for range 600 {
 		h, err := sink.ReadHistory(f.warehouse)
 		if err == nil && h.Held && h.Holder.Follow != nil && done(h) {
 			return
 		}
-		time.Sleep(50 * time.Millisecond) // the process uses the real clock
+		time.Sleep(200 * time.Millisecond) // the process uses the real clock
 	}
 	h, err := sink.ReadHistory(f.warehouse)
 	f.t.Fatalf("it did not come to: %s; %v, %+v, %+v", what, err, h.Holder.Follow, h.Runs)
@@ -189,9 +189,7 @@ func TestFollowIdle(t *testing.T) {
 	f.run()
 	before := f.on.Server.Stats().Requests
 	stop := f.start()
-	f.await("three polls", func(h *sink.History) bool { // the clock stands still: nothing happens
-		return h.Holder.Follow.Requests >= 3
-	})
+	f.await("three polls", func(h *sink.History) bool { return h.Holder.Follow.Requests >= 3 }) // the clock stands still: nothing happens
 	stop()
 	h, err := sink.ReadHistory(f.warehouse)
 	test.OK(t, err)

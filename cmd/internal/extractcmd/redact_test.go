@@ -140,7 +140,7 @@ func (x *revealing) watch(dirs ...string) (stop func() (seen int, left []string)
 // With redact = all, a run writes nothing that callers revealed: not in the warehouse, not in the
 // journal and temporary files during the run, and not in its output.
 func TestRedactedRun(t *testing.T) {
-	x := newRevealing(t, 60)
+	x := newRevealing(t, 40)
 	warehouse, temporary := filepath.Join(t.TempDir(), "w"), t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	stop := x.watch(filepath.Join(warehouse, layout.JournalName), temporary)
@@ -195,11 +195,11 @@ func TestRedactedRun(t *testing.T) {
 // Data stored unredacted under an earlier setting is redacted by compact --redact, which leaves no older snapshot. Later runs redact too.
 func TestCompactRedacts(t *testing.T) {
 	t.Setenv("CALLHOUSE_RESOURCES", "none")
-	x := newRevealing(t, 60)
+	x := newRevealing(t, 40)
 	warehouse := filepath.Join(t.TempDir(), "w")
 	x.must(warehouse, "run")
 	left, _ := x.left(warehouse)
-	if len(left) < 60 {
+	if len(left) < 40 {
 		t.Fatalf("only %d in clear", len(left))
 	}
 	out := x.must(warehouse, "compact", "--redact", "all")
@@ -216,7 +216,7 @@ func TestCompactRedacts(t *testing.T) {
 	if !strings.Contains(again, "nothing to redact") {
 		t.Errorf("the same again: %s", again)
 	}
-	if out := x.must(warehouse, "compact", "--redact", "all", "--country", "KR"); !strings.Contains(out, "redacted in 60 calls") {
+	if out := x.must(warehouse, "compact", "--redact", "all", "--country", "KR"); !strings.Contains(out, "redacted in 40 calls") {
 		t.Errorf("with other recognizers: %s", out)
 	}
 	x.must(warehouse, "compact", "--redact", "all")
@@ -288,7 +288,7 @@ func (n *namer) left(warehouse string) (left []string) {
 // that it finds is ever stored.
 func TestRedactService(t *testing.T) {
 	t.Setenv("CALLHOUSE_RESOURCES", "none")
-	x := newRevealing(t, 60)
+	x := newRevealing(t, 40)
 	n := &namer{t: t, secret: "sandbox-key"}
 	for _, family := range []string{"김", "이", "박", "최", "정"} {
 		for _, given := range []string{"민지", "서준", "은주", "지훈", "수진", "하준", "서연", "도윤", "지우", "현우"} {

@@ -21,13 +21,13 @@ import (
 func TestNoInodes(t *testing.T) {
 	lines := filepath.Join(t.TempDir(), "calls.ndjson")
 	var text []byte
-	for i := range 120 { // each on a different day
+	for i := range 60 { // each on a different day
 		text = fmt.Appendf(text, `{"id":"c%d","status":"ended","start_at":%d,"metadata":{"x":"%x"}}`+"\n", i, 1_760_000_000_000+int64(i)*86_400_000, bytes.Repeat([]byte{byte(i)}, i))
 	}
 	test.OK(t, os.WriteFile(lines, text, 0o600))
 	for _, c := range []struct{ small, large, hint string }{
-		{"nr_inodes=120,size=256m", "nr_inodes=4000,size=256m", "df -i"},
-		{"nr_inodes=9000,size=1m", "nr_inodes=9000,size=256m", "free some space"},
+		{"nr_inodes=60,size=256m", "nr_inodes=4000,size=256m", "df -i"},
+		{"nr_inodes=9000,size=500k", "nr_inodes=9000,size=256m", "free some space"},
 	} {
 		dir := t.TempDir()
 		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, c.small); err != nil {
