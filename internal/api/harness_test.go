@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // the tests use little memory
 	loopback.Only()
 	goleak.VerifyTestMain(m)
 }

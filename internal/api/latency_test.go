@@ -169,8 +169,8 @@ var distributions = []struct {
 }
 
 var (
-	seeds     = longtest.Int("seeds", 4, 10, "how many runs the tests of latencies have in each setting")
-	neighbour = longtest.Int("neighbours", 12, 40, "how many runs TestFourMinutesWithAnotherClient has in each setting")
+	seeds     = longtest.Int("seeds", 2, 10, "how many runs the tests of latencies have in each setting")
+	neighbour = longtest.Int("neighbours", 5, 40, "how many runs the tests with other clients have in each setting")
 )
 
 // Almost all of the limits is used at any latency, even if requests fail, and a service that counts
@@ -236,7 +236,7 @@ func eachService(l latencies, faults float64, moments ...float64) (all []setting
 	return all
 }
 
-// Over hours (with -long six), a service that counts at random refuses no more than that.
+// Over an hour (with -long six), a service that counts at random refuses no more than that.
 func TestStrictForGood(t *testing.T) {
 	for _, d := range distributions {
 		s := setting{latencies: d.latencies, algorithm: limit.SlidingLog, moment: atRandom}
@@ -283,7 +283,8 @@ func TestFourMinutesWithAnotherClient(t *testing.T) {
 // Another client of the same limits gets through, and the run uses the rest, even if no refusal names a
 // waiting time. docs/design/benchmarks.md has these measurements.
 func TestNeighbours(t *testing.T) {
-	const runs, minutes = 8, 15
+	const minutes = 15
+	runs := min(*neighbour, 8)
 	for _, c := range []struct {
 		setting
 		ours, shutOut float64 // minimum of ours per minute; maximum of theirs refused, in percent
@@ -305,9 +306,9 @@ func TestNeighbours(t *testing.T) {
 		for seed := range uint64(runs) {
 			sum.add(c.run(t, seed, minutes*time.Minute))
 		}
-		ours, shutOut := float64(sum.ours)/(runs*minutes), 100*float64(sum.shutOut)/float64(max(1, sum.theirs))
+		ours, shutOut := float64(sum.ours)/float64(runs*minutes), 100*float64(sum.shutOut)/float64(max(1, sum.theirs))
 		t.Logf("%s, another every %v, from %v on, %v %% faults: we %.1f a minute, %.2f refused; of theirs %.1f %% refused",
-			c.algorithm, c.every, c.from, 100*c.faults, ours, float64(sum.refused)/(runs*minutes), shutOut)
+			c.algorithm, c.every, c.from, 100*c.faults, ours, float64(sum.refused)/float64(runs*minutes), shutOut)
 		if ours < c.ours || shutOut > c.shutOut {
 			t.Errorf("at least %v a minute were wanted, and at most %v %% of theirs refused", c.ours, c.shutOut)
 		}

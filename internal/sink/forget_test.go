@@ -120,8 +120,7 @@ func noTrace(t *testing.T, root string, ids ...string) {
 }
 
 func TestForgetByNumberAndTime(t *testing.T) {
-	tried := longtest.Each(3)
-	for i, c := range []struct {
+	for _, c := range longtest.Some(3, []struct {
 		name string
 		sel  Selection
 		left string
@@ -133,10 +132,7 @@ func TestForgetByNumberAndTime(t *testing.T) {
 		{"in the middle of a month", Selection{Before: testDay.AddDate(0, 0, -24)}, "aby"},
 		{"at its very start", Selection{Before: testDay}, "a"},
 		{"long ago", Selection{Before: testDay.AddDate(-1, 0, 0)}, "abyz"},
-	} {
-		if !tried(i) {
-			continue
-		}
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			w := older(t)
 			r := mustForget(t, w, c.sel)
@@ -191,7 +187,6 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 	replace := func(path string, raw []byte) error {
 		return errors.Join(os.Remove(path), os.WriteFile(path, raw, 0o600))
 	}
-	tried, i := longtest.Each(2), 0
 	for name, do := range longtest.Sorted(map[string]func(t *testing.T, w *Warehouse) error{
 		"none":          func(*testing.T, *Warehouse) error { return nil },
 		"missing file":  func(t *testing.T, w *Warehouse) error { return os.Remove(calls(t, w, 1)) },
@@ -220,10 +215,7 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 			_, err := w.Repair(t.Context(), false, repaired(w), nil)
 			return err
 		},
-	}) {
-		if i++; !tried(i - 1) {
-			continue
-		}
+	}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := older(t)

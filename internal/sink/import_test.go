@@ -102,7 +102,7 @@ func TestImportMergesByAge(t *testing.T) {
 func TestImportUndoesNothing(t *testing.T) {
 	day := testDay.UnixMilli() - 48*3_600_000
 	two := `,"transcript":[{"role":"user","content":"one"},{"role":"agent","content":"two"}]`
-	for name, c := range map[string]struct{ dump, status, end, summary, label string }{
+	for name, c := range longtest.Sorted(map[string]struct{ dump, status, end, summary, label string }{
 		"ongoing":    {fmt.Sprintf(`{"id":"a","status":"ongoing","start_at":%d,"end_at":null,"call_analysis":null,"variant_label":"x"}`, day), "ended", "1000", "s", "known"},
 		"no status":  {fmt.Sprintf(`{"id":"a","status":null,"start_at":%d,"end_at":null,"variant_label":"x"}`, day), "ended", "1000", "s", "known"},
 		"queued":     {`{"id":"a","status":"queued","start_at":null,"end_at":null,"variant_label":"x"}`, "ended", "1000", "s", "known"},
@@ -113,7 +113,7 @@ func TestImportUndoesNothing(t *testing.T) {
 		"no turns":   {line("a", day, `,"variant_label":"x","transcript":[],"call_analysis":null`), "ended", "1000", "s", "x"},
 		"correction": {line("a", day, `,"variant_label":"x","call_analysis":{"summary":"new"}`), "ended", "1000", "new", "x"},
 		"thin":       {`{"id":"a","variant_label":"x","call_analysis":{"summary":"new"}}`, "ended", "1000", "s", "known"},
-	} {
+	}, 3) {
 		for _, streamed := range []bool{false, true} {
 			for _, fetched := range []bool{false, true} {
 				t.Run(fmt.Sprint(name, streamed, fetched), func(t *testing.T) {

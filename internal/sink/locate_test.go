@@ -18,6 +18,7 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
 )
@@ -66,6 +67,7 @@ func TestFind(t *testing.T) {
 
 // A call with more turns than a row group is found completely.
 func TestFindOverRowGroups(t *testing.T) {
+	longtest.Only(t)
 	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
 	const turns = rowGroupRows + 1000
 	test.OK(t, w.Put(context.Background(), storyRecord("a", 5), storyRecord("b", turns), storyRecord("c", 5)))

@@ -107,7 +107,7 @@ func TestRepairMendsEveryDamage(t *testing.T) {
 	test.OK(t, err)
 	truth := service(readCalls(t, anywhere, s))
 	tried, i := longtest.Each(24), 0
-	for name, c := range damages {
+	for name, c := range longtest.Sorted(damages) {
 		for _, single := range []bool{false, true} {
 			if i++; !tried(i-1) || c.kind == "journal" || single && name == "snapshot-gone" {
 				continue // a commit repairs the journal; a lost only snapshot is beyond repair

@@ -20,13 +20,19 @@ func TestMain(m *testing.M) { Main(m) }
 const module = "../../.."
 
 // Every test package under cmd is sealed, every other one that can open connections stays on this
-// machine, and only programs read the machine's configuration.
+// machine, and only programs read the machine's configuration. No test chooses by chance without a
+// seed: from the global source, or by taking some cases of a map in the order that Go goes through it.
 func TestEveryPackage(t *testing.T) {
 	network := regexp.MustCompile(`(?m)^\s+(_ )?"(net|net/http|net/http/httptest|github\.com/minio/[^"]*)"$`)
 	sealed := regexp.MustCompile(`\bcmdtest\.(Main|Seal)\(|^package cmdtest`)
 	guarded := regexp.MustCompile(sealed.String() + `|\bloopback\.(Main|Only)\(`)
 	system := regexp.MustCompile(`\bSystem\(\)`)
-	type folder struct{ tests, network, sealed, guarded bool }
+	unseeded := regexp.MustCompile(`\brand\.(N|Int\w*|Uint\w*|Float\w*|Perm|Shuffle|NormFloat64|ExpFloat64)\(`)
+	some := regexp.MustCompile(`(?m)^\tfor .*:= range (map\b|\w+)[ \[].*\n(?:\t\t.*\n|\t\}.+\n|\n)*?\t\t.*!tried\(`)
+	type folder struct {
+		tests, network, sealed, guarded bool
+		text                            string // of the tests
+	}
 	folders := map[string]*folder{}
 	err := filepath.WalkDir(module, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -53,6 +59,10 @@ func TestEveryPackage(t *testing.T) {
 			f.tests = true
 			f.sealed = f.sealed || sealed.MatchString(text)
 			f.guarded = f.guarded || guarded.MatchString(text)
+			f.text += text
+			if strings.Contains(text, "math/rand") && unseeded.MatchString(text) {
+				t.Errorf("%s: %s chooses without a seed: longtest.Rand has one", name, unseeded.FindString(text))
+			}
 		}
 		if system.MatchString(text) && !strings.Contains(text, "\nfunc main() {") &&
 			dir != "cmd/internal/config" && dir != "cmd/internal/cmdtest" {
@@ -65,6 +75,11 @@ func TestEveryPackage(t *testing.T) {
 		t.Fatalf("only %d packages were found", len(folders))
 	}
 	for dir, f := range folders {
+		for _, m := range some.FindAllStringSubmatch(f.text, -1) {
+			if m[1] == "map" || regexp.MustCompile(`\b`+m[1]+` :?= map\[`).MatchString(f.text) {
+				t.Errorf("%s takes some cases of a map by chance, longtest.Sorted has an order: %.80s", dir, m[0])
+			}
+		}
 		switch {
 		case !f.tests:
 		case dir == "cmd/internal/cli", dir == "cmd/internal/config": // this package depends on them

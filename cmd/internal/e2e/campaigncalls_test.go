@@ -18,13 +18,9 @@ import (
 // campaign.
 func TestCallsOfCampaigns(t *testing.T) {
 	t.Parallel()
-	tried, i := longtest.Each(3), 0
 	for name, opts := range longtest.Sorted(map[string]sandbox.Options{
 		"by the list": {}, "by the call": {CampaignInCalls: true, OldFilters: true}, "not at all": {OldFilters: true},
-	}) {
-		if i++; !tried(i - 1) {
-			continue
-		}
+	}, 3) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			opts.World = sandbox.Config{Seed: 23, Calls: sized(200, 1200), Days: int(sized(4, 20)), Campaigns: 4}

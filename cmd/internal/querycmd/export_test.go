@@ -263,7 +263,7 @@ func TestXLSX(t *testing.T) {
 func TestCSVForSpreadsheets(t *testing.T) {
 	copyWarehouse(t)
 	const text, points, commas = "SELECT '=1+1' AS a, -1.5 AS b", "\ufeffa,b\r\n\"=\"\"=1+1\"\"\",-1.5\r\n", "\ufeffa;b\r\n\"=\"\"=1+1\"\"\";-1,5\r\n"
-	for _, args := range some(4, [][]string{{"--format", "csv-excel", "--decimal", ".", "-o", "x.json"}, {"--format", "csv-excel"},
+	for _, args := range longtest.Some(4, [][]string{{"--format", "csv-excel", "--decimal", ".", "-o", "x.json"}, {"--format", "csv-excel"},
 		{"--format", "csv-excel", "--safe"}, {"--format", "csv-excel", "-o", "x.json"}, {"--format", "csv-excel", "--decimal=,", "--safe"},
 		{"--format", "csv-excel", "--decimal", ","}}) {
 		want := points

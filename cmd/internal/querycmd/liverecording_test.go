@@ -58,14 +58,10 @@ func TestRecording(t *testing.T) {
 		t.Errorf("a recording that is gone:\n%s", body)
 	}
 	whole := string(sound)
-	tried := longtest.Each(2)
-	for i, c := range []struct {
+	for _, c := range longtest.Some(2, []struct {
 		ranged, body string
 		status       int
-	}{{"", whole, 200}, {"bytes=0-", whole, 206}, {"bytes=44-1043", whole[44:1044], 206}, {"bytes=-10", whole[len(whole)-10:], 206}, {"bytes=999999-", "", 416}} {
-		if !tried(i) {
-			continue
-		}
+	}{{"", whole, 200}, {"bytes=0-", whole, 206}, {"bytes=44-1043", whole[44:1044], 206}, {"bytes=-10", whole[len(whole)-10:], 206}, {"bytes=999999-", "", 416}}) {
 		resp, body := s.get(stored+"/recording", "Range", c.ranged, "Accept-Encoding", "gzip")
 		h := resp.Header
 		if resp.StatusCode != c.status || c.body != "" && body != c.body {

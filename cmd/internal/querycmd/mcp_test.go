@@ -234,7 +234,7 @@ func TestWrongCalls(t *testing.T) {
 	t.Parallel()
 	root := store(t, company("a refund, please"))
 	c := connect(t, root, nil)
-	for _, x := range some(6, []struct {
+	for _, x := range longtest.Some(6, []struct {
 		tool string
 		args args
 		want string
@@ -282,7 +282,7 @@ func TestBounds(t *testing.T) {
 	t.Parallel()
 	root := store(t, company("a refund, please"))
 	c := connect(t, root, nil)
-	for _, x := range some(3, []struct {
+	for _, x := range longtest.Some(3, []struct {
 		args args
 		rows int
 		left string
@@ -298,7 +298,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%v: %d rows: %s", x.args, len(got.rows), got.left)
 		}
 	}
-	for _, x := range some(4, []struct {
+	for _, x := range longtest.Some(4, []struct {
 		statement string
 		rows      int
 		more      bool
@@ -314,7 +314,7 @@ func TestBounds(t *testing.T) {
 		t.Error(got.text)
 	}
 	c = connect(t, root, nil, "--timeout", "1s")
-	for _, statement := range some(2, []string{"SELECT sleep_ms(100000)", endless}) {
+	for _, statement := range longtest.Some(2, []string{"SELECT sleep_ms(100000)", endless}) {
 		if got := toolCall(t, c, "sql", args{"statement": statement}); !got.isError || !strings.Contains(got.text, "time limit of 1s") {
 			t.Errorf("%s: %s", statement, got.text)
 		}
@@ -347,7 +347,7 @@ func contents(t *testing.T, root string) (out []string) {
 // changes.
 func TestInstructionsChangeNothing(t *testing.T) {
 	t.Parallel()
-	for _, order := range some(len(orders), orders) {
+	for _, order := range longtest.Some(len(orders), orders) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
 			root, sent := store(t, company("refund "+order)), new(bytes.Buffer)
@@ -369,7 +369,7 @@ func TestInstructionsChangeNothing(t *testing.T) {
 					}
 				}
 			}
-			for _, name := range some(2, []string{"call", "calls", "search", "worst", "extracted"}) {
+			for _, name := range longtest.Some(2, []string{"call", "calls", "search", "worst", "extracted"}) {
 				check("report", needed(name, "caa", "refund"))
 			}
 			check("sql", args{"statement": "SELECT t.*, summary, metadata FROM transcript_turns t JOIN calls USING (call_id) ORDER BY ALL"})
@@ -493,7 +493,7 @@ func TestLimitsOfUsers(t *testing.T) {
 	if got := toolCall(t, costs, "describe", nil); len(got.rows) != 1 || got.rows[0]["name"] != "costs" || !strings.Contains(got.left, "sees only these tables") {
 		t.Error(got.text)
 	}
-	for _, statement := range some(4, []string{"FROM calls", "FROM costs", "WITH x AS (FROM transcript_turns) FROM x", "FROM stored.calls"}) {
+	for _, statement := range longtest.Some(4, []string{"FROM calls", "FROM costs", "WITH x AS (FROM transcript_turns) FROM x", "FROM stored.calls"}) {
 		fails := statement != "FROM costs"
 		if got := toolCall(t, costs, "sql", args{"statement": statement}); got.isError != fails || fails && !strings.Contains(got.text, "permission denied for table") {
 			t.Errorf("%s: %s", statement, got.text)
@@ -502,7 +502,7 @@ func TestLimitsOfUsers(t *testing.T) {
 	if got := toolCall(t, costs, "report", args{"name": "funnel"}); !got.isError || !strings.Contains(got.text, "permission denied for table") {
 		t.Error(got.text)
 	}
-	for _, name := range some(4, []string{"sql", "call", "calls", "tools"}) {
+	for _, name := range longtest.Some(4, []string{"sql", "call", "calls", "tools"}) {
 		tool, of := "report", needed(name, "SECRET-1", "")
 		if name == "sql" {
 			tool, of = "sql", args{"statement": "SELECT content, arguments, extra FROM transcript_turns"}
@@ -524,7 +524,7 @@ func TestReportsOnly(t *testing.T) {
 	if len(reports) != len(sqlfiles.Reports())-2 || len(toolsOf(t, c)) != 3 {
 		t.Errorf("%d reports", len(reports))
 	}
-	for _, r := range some(16, reports) {
+	for _, r := range longtest.Some(16, reports) {
 		// Values extracted by the analysis are figures to count, and stay.
 		if name := r["name"]; name != "extracted" {
 			if got := toolCall(t, c, "report", args{"name": name}); got.isError || strings.Contains(got.text, "the words of a caller") {

@@ -9,6 +9,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
@@ -25,7 +26,7 @@ func TestNameOfSeveralAgents(t *testing.T) {
 		d.Others[resource.Agents.Table] = append(d.Others[resource.Agents.Table], row{"agent_id": a[0], "name": a[1]})
 	}
 	analyticstest.Write(t, "warehouse", 1, d)
-	for _, args := range some(2, [][]string{
+	for _, args := range longtest.Some(2, [][]string{
 		{"durations", "--agent", "same"}, {"durations", "--agent", "Same"}, {"export", "out", "--agent", "Same"},
 		{"calls", "--where", "agent=SAME"}, {"serve", "user", "add", "agency", "--users", "users.json", "--only-agents", "c3333333-0004,Same"},
 	}) {
@@ -49,7 +50,7 @@ func TestNameOfSeveralAgents(t *testing.T) {
 	}
 
 	// A whole name of one agent works like its id, which must be complete.
-	for _, c := range some(2, [][2]string{{"alone", `["c3333333-0004"]`}, {"c3333333-0004", `["c3333333-0004"]`}, {"c3333333", `["c3333333"]`},
+	for _, c := range longtest.Some(2, [][2]string{{"alone", `["c3333333-0004"]`}, {"c3333333-0004", `["c3333333-0004"]`}, {"c3333333", `["c3333333"]`},
 		{"nobody", `["nobody"]`}}) {
 		given, want := c[0], c[1]
 		r := run(t, "a long password\n", "serve", "user", "add", "agency", "--users", "users.json", "--only-agents", given)
@@ -72,7 +73,7 @@ func TestMessagesSteerNothing(t *testing.T) {
 	const foul, shown = "a\x1b]0;owned\x07\u009b31m\u202e\nquery: all is well", `\x1b]0;owned\x07\u009b31m\u202e\nquery: all is well`
 	first, _, _ := strings.Cut(shown, `\n`) // a DuckDB error is its first line
 	analyticstest.Write(t, "warehouse", 1, analyticstest.Data{Calls: []row{{"call_id": foul, "agent_id": foul, "summary": foul}, {"call_id": "b", "agent_id": "ab" + foul}}})
-	for _, c := range some(6, []struct {
+	for _, c := range longtest.Some(6, []struct {
 		name  string
 		args  []string
 		stdin string
@@ -162,7 +163,7 @@ func TestColumns(t *testing.T) {
 		first, _, _ := strings.Cut(out, "\n")
 		return strings.Split(strings.Trim(first, "| "), map[string]string{"markdown": " | ", "csv": ","}[format])
 	}
-	for _, f := range some(14, sqlfiles.Reports()) {
+	for _, f := range longtest.Some(14, sqlfiles.Reports()) {
 		args := strings.Fields(f.Name + map[string]string{"CALL_ID": " c1", "WORD...": " ann"}[f.Arguments])
 		for _, more := range [][]string{nil, {"--by", "agent,call_type"}, {"--by", "agent,call_type", "--field", "callback=true"}} {
 			if more != nil && !f.Grouped() || len(more) > 2 && !slices.Contains(f.Flags, "field") {
@@ -182,7 +183,7 @@ func TestColumns(t *testing.T) {
 			t.Errorf("%s: not all columns: %q", f.Name, all)
 		}
 	}
-	for _, c := range some(4, [][2]string{
+	for _, c := range longtest.Some(4, [][2]string{
 		{"durations --by agent --columns p99_ms,calls", "agent,p99_ms,calls"}, {"durations --columns p99,mean,p99_ms", "p99_ms,mean_ms"},
 		{"agents --columns agent,agent_name,completed_of_answered", "agent_id,completed_percent"},
 		{"changes --columns agent_name,before_completed_of_answered,verdict", "agent_id,before_completed_percent,verdict"},

@@ -201,12 +201,6 @@ func goldens(t *testing.T, dir, list string) {
 	}
 }
 
-// some returns the first of each n cases, or all with -long.
-func some[T any](n int, cases []T) []T {
-	i, tried := -1, longtest.Each(n)
-	return slices.DeleteFunc(slices.Clone(cases), func(T) bool { i++; return !tried(i) })
-}
-
 // everything reports whether all golden files are compared, or rewritten.
 func everything() bool { return longtest.On() || flag.Lookup("update").Value.String() == "true" }
 
@@ -303,7 +297,7 @@ func TestSQLGoldens(t *testing.T) {
 func TestStatementSources(t *testing.T) {
 	copyWarehouse(t)
 	test.OK(t, os.WriteFile("q.sql", []byte("-- a file\nSELECT 42 AS n;\n"), 0o644))
-	for _, args := range some(4, [][]string{{"sql", "-f", "q.sql"}, {"sql", "SELECT 42 AS n"}, {"sql"}, {"sql", "-"}, {"sql", "--file", "-"}}) {
+	for _, args := range longtest.Some(4, [][]string{{"sql", "-f", "q.sql"}, {"sql", "SELECT 42 AS n"}, {"sql"}, {"sql", "-"}, {"sql", "--file", "-"}}) {
 		if r := run(t, "SELECT 42 AS n", append(args, "--format", "csv")...); r.out != "n\n42\n" || r.code != 0 {
 			t.Errorf("%v: %v", args, r)
 		}
@@ -351,7 +345,7 @@ func TestOutput(t *testing.T) {
 // Standard readers parse csv and json output.
 func TestMachineFormatsParse(t *testing.T) {
 	copyWarehouse(t)
-	for _, args := range some(3, [][]string{{"sql", "FROM calls"}, {"sql", "FROM transcript_turns"},
+	for _, args := range longtest.Some(3, [][]string{{"sql", "FROM calls"}, {"sql", "FROM transcript_turns"},
 		{"sentiment", "--by", "metadata.campaign"}, {"describe"}}) {
 		r := run(t, "", append(args, "--format", "csv")...)
 		records, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()

@@ -35,7 +35,7 @@ func TestSafeAnswers(t *testing.T) {
 	copyWarehouse(t)
 	safeTemp(t)
 	t.Setenv("CALLHOUSE_API_KEY", "a-key-that-must-never-show")
-	for _, args := range some(9, [][]string{
+	for _, args := range longtest.Some(9, [][]string{
 		{"SELECT status, count(*) FROM calls GROUP BY ALL ORDER BY ALL"},
 		{"FROM calls ORDER BY call_id", "--format", "csv", "--tz", "Asia/Seoul"},
 		{"FROM transcript_turns ORDER BY ALL", "--format", "json"}, {"FROM calls ORDER BY call_id", "--format", "xlsx"},
@@ -65,7 +65,7 @@ func TestSafeContains(t *testing.T) {
 		return "SELECT " + strings.Repeat(open, n) + middle + strings.Repeat(shut, n)
 	}
 	const memory, space, long, nested = "memory", "disk space", "timed out after", "nested too deeply"
-	for _, c := range some(8, []struct {
+	for _, c := range longtest.Some(8, []struct {
 		name, text string
 		code       int
 		want       string

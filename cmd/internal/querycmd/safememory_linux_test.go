@@ -12,6 +12,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
+	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
@@ -56,7 +57,7 @@ func TestSafeKeepsToItsMemory(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	const margin = 100 * mib // for memory that was not resident when the limit was set
-	for _, c := range some(3, []struct {
+	for _, c := range longtest.Some(3, []struct {
 		memory    string
 		bytes     int64
 		statement string

@@ -27,7 +27,7 @@ func TestShellInATerminal(t *testing.T) {
 	x.press(enter)
 	x.see("negative", "neutral")
 	x.ready()
-	for _, line := range some(6, [][]string{
+	for _, line := range longtest.Some(6, [][]string{
 		{"select agnt_id from calls;", `Referenced column "agnt_id" not found`, "did you mean: agent_id?"},
 		{"select * from call_s;", "Table with name call_s does not exist", "did you mean: calls?"},
 		{"selct 2;", "syntax error"},

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
@@ -107,7 +108,7 @@ func endOf(err error) int {
 func TestEndingsLeaveNothing(t *testing.T) {
 	copyWarehouse(t)
 	handleHangups(t)
-	for _, c := range some(4, []struct {
+	for _, c := range longtest.Some(4, []struct {
 		name, args, statement string
 		signals               []syscall.Signal
 		code                  int
@@ -177,7 +178,7 @@ func TestEndingsLeaveNothing(t *testing.T) {
 	})
 	t.Run("killed", func(t *testing.T) {
 		temp := t.TempDir()
-		for _, c := range some(2, []struct{ args, statement, until string }{
+		for _, c := range longtest.Some(2, []struct{ args, statement, until string }{
 			{"sql --safe -", endless, `(?m)^callhouse-isolated-`},
 			{"sql --safe --memory 64MiB -", spilling, `(?m)^callhouse-isolated-.*duckdb_temp`},
 			{"sql -", endless, `(?m)^callhouse-query-`},
@@ -206,7 +207,7 @@ func TestEndingsLeaveNothing(t *testing.T) {
 func TestShellEndedBySignal(t *testing.T) {
 	copyWarehouse(t)
 	handleHangups(t)
-	for _, c := range some(3, []struct {
+	for _, c := range longtest.Some(3, []struct {
 		name    string
 		running bool
 		sig     syscall.Signal
