@@ -10,8 +10,8 @@ venv() {
 	"build/$1/bin/pip" install -q "${@:2}"
 }
 
-# jars NAME ARTIFACT... has Maven copy artifacts into build/NAME. It writes codes of a terminal even
-# where none is, so nothing of it may reach a caller that reads a name.
+# jars NAME ARTIFACT... has Maven copy artifacts into build/NAME. Maven writes terminal codes to
+# standard output, where trino prints a path.
 jars() {
 	for artifact in "${@:2}"; do
 		mvn -q -B dependency:copy -DoutputDirectory="build/$1" -Dartifact="$artifact" >&2

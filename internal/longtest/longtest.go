@@ -98,8 +98,8 @@ func Some[T any](n int, cases []T) iter.Seq2[int, T] {
 	}
 }
 
-// Sorted goes through the cases of a map in the order of their names, so that Each chooses the same
-// ones every time; and through some only, with a number for Each.
+// Sorted goes through the cases of a map in the order of their names. With n it takes the first of
+// each n of them, as Each does, the same ones every time.
 func Sorted[V any](cases map[string]V, n ...int) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for _, name := range Some(append(n, 1)[0], slices.Sorted(maps.Keys(cases))) {

@@ -220,8 +220,9 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 				longtest.Only(t)
 			}
 			c := found(t, w.opts)
-			c.mustExtract("--resources", map[bool]string{true: "all", false: "none"}[longtest.Each(6)(i)])
-			if longtest.Each(6)(i) && !w.opts.ContractOnly { // the contract has no list of telephone numbers
+			organised := longtest.Each(6)(i)
+			c.mustExtract("--resources", map[bool]string{true: "all", false: "none"}[organised])
+			if organised && !w.opts.ContractOnly { // the contract has no list of telephone numbers
 				c.sameOrganisation()
 			}
 			// A thin list shows no changes of an ongoing call, whose record is fetched when it is
