@@ -2,13 +2,13 @@ package analytics
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
@@ -48,11 +48,20 @@ func TestDefinitionsComeWhenTheyAreNeeded(t *testing.T) {
 			t.Errorf("%s is defined: %v", name, !wanted)
 		}
 	}
-	for _, o := range longtest.Some(2, []Options{{Options: database.Options{Safe: &database.Limits{Memory: 256 << 20, Temp: 1 << 20}}}, {}}) {
+	for _, o := range []Options{{Options: database.Options{Safe: &database.Limits{Memory: 256 << 20, Temp: 1 << 20}}}, {}} {
 		w := open(o)
-		rows, err := w.SQL(t.Context(), "SELECT count(*) FROM costs JOIN agents USING (agent_id) WHERE wilson(1, 2, 1) > 0")
-		test.OK(t, err)
-		rows.Close()
+		for _, text := range []string{"SELECT count(*) FROM costs JOIN agents USING (agent_id) WHERE wilson(1, 2, 1) > 0",
+			"FROM main.Agents_AT /* then */ (now())", "FROM query('FROM \"tools_at\"\n(now())')"} {
+			rows, err := w.SQL(t.Context(), text)
+			if err == nil {
+				rows.Close()
+			} else if o.Safe == nil {
+				t.Errorf("%s: %v", text, err)
+			}
+			if slices.Contains(defined(t, w), "agents_at") != strings.Contains(strings.ToLower(text), "_at") {
+				t.Errorf("after %s, the macros over views are defined or missing", text)
+			}
+		}
 		if all := defined(t, w); !slices.Contains(all, "stored.runs") || !slices.Contains(all, "main.transcript_turns") || len(all) <= len(some) {
 			t.Errorf("SQL finds %d definitions: %q", len(all), all)
 		}

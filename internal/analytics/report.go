@@ -219,7 +219,7 @@ func (w *Warehouse) Table(ctx context.Context, name string, p question.Params) (
 	if err != nil {
 		return nil, err
 	}
-	conn, err := w.SQLConn(ctx)
+	conn, err := w.SQLConn(ctx, "")
 	if err != nil {
 		return nil, err
 	}

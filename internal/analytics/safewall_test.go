@@ -74,7 +74,7 @@ func TestSealedDatabaseRefuses(t *testing.T) {
 		conn.Close()
 		test.OK(t, w.Close())
 	}()
-	if err := w.DefineAll(t.Context(), conn); err != nil { // as for a statement that names them
+	if err := w.DefineFor(t.Context(), conn, database.AnyStatement); err != nil { // as for a statement that names them
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "out")
@@ -181,7 +181,7 @@ func openUntil(t *testing.T, end func(func()), root string, o Options) *duck.Con
 	test.OK(t, err)
 	conn, err := w.Connect(t.Context())
 	if err == nil {
-		err = w.DefineAll(t.Context(), conn)
+		err = w.DefineFor(t.Context(), conn, database.AnyStatement)
 	}
 	test.OK(t, err)
 	end(func() {

@@ -64,7 +64,7 @@ func arguments(stmt *duck.Stmt, values map[string]string) ([]any, error) {
 
 // runSQL runs one read-only statement with the values that arguments returns for it.
 func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duck.Stmt) ([]any, error)) (*Rows, error) {
-	conn, err := w.SQLConn(ctx)
+	conn, err := w.SQLConn(ctx, text)
 	if err != nil {
 		return nil, err
 	}

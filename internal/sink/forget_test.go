@@ -215,7 +215,7 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 			_, err := w.Repair(t.Context(), false, repaired(w), nil)
 			return err
 		},
-	}, 2) {
+	}, 3) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := older(t)

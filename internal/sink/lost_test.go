@@ -238,7 +238,7 @@ func TestWho(t *testing.T) {
 			}
 		}
 	}()
-	for n := 1; n <= 50; n++ {
+	for n := 1; n <= 15; n++ {
 		w, err := openRun(nil, root, n)
 		if err != nil {
 			t.Fatalf("asked about, the warehouse cannot be opened: %v", err)

@@ -66,7 +66,7 @@ func TestEmptyWarehousesSideBySide(t *testing.T) {
 	var work sync.WaitGroup
 	for n := range 4 {
 		work.Go(func() {
-			for i := 0; i < 10; {
+			for i := 0; i < 6; {
 				w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, uint32(100*n+i))})
 				var locked *disk.LockedError
 				if errors.As(err, &locked) {
@@ -81,7 +81,7 @@ func TestEmptyWarehousesSideBySide(t *testing.T) {
 				if holders.Add(1) > 1 {
 					t.Error("two hold the warehouse")
 				}
-				if n == 0 && i > 8 {
+				if n == 0 && i > 4 {
 					err = w.Put(t.Context(), listed(fmt.Sprint(i)))
 					done := schema.Run{ID: w.RunID(), Outcome: schema.OutcomeDone}
 					err = errors.Join(err, w.Commit(t.Context(), func(Stats, int64) schema.Run { return done }))

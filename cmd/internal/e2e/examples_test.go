@@ -13,6 +13,7 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/test"
 	"callhouse/internal/words"
@@ -57,6 +58,7 @@ func TestExamplesAreRight(t *testing.T) {
 // On a terminal a run draws a status line, both when it completes and when it is interrupted. The
 // next run continues where an interrupted one ended.
 func TestStatusLineOnATerminal(t *testing.T) {
+	longtest.Only(t) // it waits by the real clock
 	var interrupt context.CancelFunc
 	c := foundNow(t, sandbox.Options{
 		World: sandbox.Config{Seed: 6, Calls: 200, Days: 2},

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/scratch"
 	"callhouse/internal/test"
@@ -287,6 +288,7 @@ func TestInitOtherAddress(t *testing.T) {
 
 // Without a terminal, and with --yes.
 func TestInitYes(t *testing.T) {
+	longtest.Only(t) // TestInit answers by hand
 	u := newNewUser(t)
 	var limited atomic.Bool
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 20, Days: 1}, Inject: func(int64, sandbox.Request) sandbox.FaultKind {

@@ -81,6 +81,7 @@ func (e *editor) nightly(want ...int) {
 // that, and with --call-id if it does not. One that is too large is requested in three nights, and
 // with --full.
 func TestRecordsThatChange(t *testing.T) {
+	longtest.Only(t) // several nights; the tests of calls have its rules one by one
 	t.Parallel()
 	c, e, evening := young(t, 41, 75)
 	large, requested, vain, kinds := "", map[string]int{}, map[string]int{}, map[string]int{}

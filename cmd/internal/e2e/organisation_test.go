@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
@@ -233,6 +234,7 @@ func joins(t *testing.T) map[string]string {
 // A resource added later than its parents is fetched for all of them, even if these have not
 // changed. What changes later is a row of changes, and each table at an earlier time is as it was.
 func TestResourceRequestedLater(t *testing.T) {
+	longtest.Only(t) // several nights; the tests of crawler and sink have the parts
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 30, Days: 3, Agents: 3}, Organisation: organisation.Config{Pace: -1}})
 	c.mustExtract("--resources", "agents,knowledges")

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
@@ -19,6 +20,7 @@ func said(r result, of *resource.Resource) int {
 // If the list of one object's children fails, or is empty for the first time, it is requested again
 // the next night even if the object is unchanged, so no new child is missed.
 func TestListOfOneObjectThatFails(t *testing.T) {
+	longtest.Only(t) // it waits by the real clock; the tests of crawler have the parts
 	t.Parallel()
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 27, Calls: 5, Days: 2, Agents: 2},

@@ -107,6 +107,7 @@ var everyNight = longtest.Int("every-night", 30, 1, "which nights are evaluated"
 // The examples can be evaluated, are quiet on thirty normal nights with a release that changes nothing, and
 // find a bad day of a carrier, and a bad release, the night after.
 func TestExamplesFindBadDays(t *testing.T) {
+	longtest.Only(t) // thirty nights for each rule
 	const badDay = 30
 	r, found := rand.New(rand.NewPCG(7, 7)), map[string]int{}
 	calls := simulated(r, firstNight.AddDate(0, 0, -16), 16+badDay+8, 3, 60, func(at time.Time, agent int) day {

@@ -166,6 +166,7 @@ func TestExportWithoutAName(t *testing.T) {
 
 // What others put into the folder during an export is not deleted with the old export.
 func TestExportKeepsWhatAppears(t *testing.T) {
+	longtest.Only(t) // two programs at once; TestExportFailing has the rest
 	copyWarehouse(t)
 	for round := range 2 {
 		if round == 0 && !longtest.On() { // there is an older export

@@ -23,6 +23,7 @@ import (
 
 // The frame has the language of the page, without any of its English words.
 func TestFrameInKorean(t *testing.T) {
+	longtest.Only(t) // TestLanguagesHaveTheSameTexts has the texts
 	s := newServer(t, 8, nil)
 	english := regexp.MustCompile(`>(Overview|Calls|Agents|Reports|Search|Show|From|Before|Agent|Filter[^<]*|Time zone|default|all|\d+ days?|1 year|Download:?|Transcript|Caller|older|newer|no transcript|start|duration|outcome|summary)\b`)
 	for _, address := range longtest.Some(2, []string{"/calls?top=2&lang=ko", "/?since=2024-11-01&lang=ko", "/calls/00000003-6a1e-4ac3-8f7e-3c1f6e7f2a10?lang=ko",

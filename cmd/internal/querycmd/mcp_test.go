@@ -385,7 +385,7 @@ func TestInstructionsChangeNothing(t *testing.T) {
 
 var (
 	everyStatement = longtest.Int("every-statement", 700, 9, "try every n-th hostile statement")
-	everyQuestion  = longtest.Int("every-question", 100, 5, "ask every n-th question about the data of others")
+	everyQuestion  = longtest.Int("every-question", 150, 5, "ask every n-th question about the data of others")
 )
 
 // Statements that reach outside the warehouse, and every DuckDB function that does, in every form,

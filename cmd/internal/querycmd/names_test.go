@@ -163,7 +163,7 @@ func TestColumns(t *testing.T) {
 		first, _, _ := strings.Cut(out, "\n")
 		return strings.Split(strings.Trim(first, "| "), map[string]string{"markdown": " | ", "csv": ","}[format])
 	}
-	for _, f := range longtest.Some(14, sqlfiles.Reports()) {
+	for _, f := range longtest.Some(28, sqlfiles.Reports()) {
 		args := strings.Fields(f.Name + map[string]string{"CALL_ID": " c1", "WORD...": " ann"}[f.Arguments])
 		for _, more := range [][]string{nil, {"--by", "agent,call_type"}, {"--by", "agent,call_type", "--field", "callback=true"}} {
 			if more != nil && !f.Grouped() || len(more) > 2 && !slices.Contains(f.Flags, "field") {

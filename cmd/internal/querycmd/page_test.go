@@ -427,6 +427,7 @@ func (*letters) Logout() error { return nil }
 
 // The page is mailed as an attachment to its key figures.
 func TestMailedPage(t *testing.T) {
+	longtest.Only(t) // TestPageGoldens and the tests of alert have the parts
 	scattered(t, 5, 400)
 	office := &letters{}
 	s := smtp.NewServer(office)

@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"fmt"
+	"regexp"
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
@@ -48,11 +49,15 @@ func (db *DB) define(ctx context.Context, conn *duck.Conn, names []string) error
 	return nil
 }
 
-// pastMacros is the name of the macros over the views in defined.
-const pastMacros = "macros over views"
+// AnyStatement stands for a user's statement that is not known yet, and in defined for the macros over
+// views, which only such statements and those of mayUsePastRE need: they are half of the work.
+const AnyStatement = "macros over views"
 
-// DefineAll makes all definitions, for statements of users.
-func (db *DB) DefineAll(ctx context.Context, conn *duck.Conn) error {
+// mayUsePastRE matches the statements that may call or list these macros.
+var mayUsePastRE = regexp.MustCompile(`(?i)_at(\W*\(|"?\s*(/\*|--))|function|macro|routine|proc|pragma`)
+
+// DefineFor makes all definitions that a user's statement can use.
+func (db *DB) DefineFor(ctx context.Context, conn *duck.Conn, statement string) error {
 	db.defining.Lock()
 	defer db.defining.Unlock()
 	var names []string
@@ -62,10 +67,10 @@ func (db *DB) DefineAll(ctx context.Context, conn *duck.Conn) error {
 	for _, v := range sqlfiles.Views() {
 		names = append(names, v.Name)
 	}
-	if err := db.define(ctx, conn, names); err != nil || db.defined[pastMacros] {
+	if err := db.define(ctx, conn, names); err != nil || db.defined[AnyStatement] || !mayUsePastRE.MatchString(statement) {
 		return err
 	}
-	db.defined[pastMacros] = true
+	db.defined[AnyStatement] = true
 	return conn.Exec(context.WithoutCancel(ctx), sqlfiles.PastMacros())
 }
 
@@ -78,14 +83,14 @@ func (db *DB) relation(t *schema.Table) string {
 	return db.rights.Relation(db.snap, files, t, db.safe)
 }
 
-// SQLConn returns a connection for statements of users: everything is defined, and it has the names of
-// agents as its reader sees them, which reports do not need.
-func (db *DB) SQLConn(ctx context.Context) (*duck.Conn, error) {
+// SQLConn returns a connection for a user's statement: all that it can use is defined, and the names of
+// agents are as its reader sees them, which reports do not need.
+func (db *DB) SQLConn(ctx context.Context, statement string) (*duck.Conn, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err = db.DefineAll(ctx, conn); err == nil {
+	if err = db.DefineFor(ctx, conn, statement); err == nil {
 		err = conn.Exec(ctx, "SET VARIABLE agent_names = ("+agentNames+")")
 	}
 	if err != nil {

@@ -27,7 +27,7 @@ const maxRow = 32 << 20
 
 // Session returns a new session.
 func (db *DB) Session(ctx context.Context) (*Session, error) {
-	conn, err := db.SQLConn(ctx)
+	conn, err := db.SQLConn(ctx, AnyStatement)
 	if err != nil {
 		return nil, err
 	}

