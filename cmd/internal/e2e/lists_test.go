@@ -15,7 +15,6 @@ import (
 // With --list-only a run fetches only the list's data. A later run without it fetches the
 // transcripts.
 func TestListOnly(t *testing.T) {
-	longtest.Only(t) // the tests of crawler have the parts
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 37, Calls: 120, Days: 2}})
 	plan := c.extract(t.Context(), "plan", "--list-only", "--format", "json")
