@@ -20,7 +20,7 @@ import (
 // arbitrary bytes. In every case the run ends, every other call is stored with its record, every
 // listed item is stored or set aside, and requests and memory stay within bounds.
 func FuzzHostileService(f *testing.F) {
-	tried := longtest.Each(4)
+	tried := longtest.Each(8)
 	for i, item := range []string{
 		`{"id":"x","start_at":-1}`, `{"id":"x","start_at":1e300}`, `null`, `7`, ``, `,`, `,,`, `"`, `{"id":"x`, `{"id":"x"}}`, `]`,
 		`{"id":"a"},{"id":"b"}`, `{"id":"x","n":NaN}`, "{\"id\":\"x\",\"c\":\"\x00\x01\"}", `{"id":"x","q":"a"b"}`, `{"id":"x","e":"\`,

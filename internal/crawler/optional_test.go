@@ -109,7 +109,11 @@ func (o *optionalNight) runFrom(t *testing.T, source Source) (r Report, requeste
 
 func newOptionalNight(t *testing.T, of func(*http.Request) bool) *optionalNight {
 	t.Helper()
-	st := newFixture(t, sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 250, Days: 2, Agents: 15, Origin: origin}})
+	world := sandbox.Config{Seed: 6, Calls: 150, Days: 2, Agents: 8, Origin: origin}
+	if longtest.On() {
+		world.Calls, world.Agents = 250, 15
+	}
+	st := newFixture(t, sandbox.Options{World: world})
 	return &optionalNight{fixture: st, of: of, objects: &objectStore{memStore: st.store, bodies: map[string]string{}, listedDue: true}}
 }
 

@@ -213,7 +213,7 @@ func TestNightsByAWrongClock(t *testing.T) {
 			continue
 		}
 		synctest.Test(t, func(t *testing.T) {
-			st := newFixture(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 600, Days: 3, Origin: origin}})
+			st := newFixture(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 300, Days: 3, Origin: origin}})
 			for night, by := range []time.Duration{0, wrong, wrong, wrong, 0, 0} {
 				r := st.complete(t, func(cfg *Config) {
 					cfg.AnyClock = true
