@@ -108,8 +108,8 @@ func registered(t testing.TB, s http.Handler, path string) *jsonschema.Schema {
 		t.Fatalf("%s: %d %v", path, status, answer)
 	}
 	c := jsonschema.NewCompiler()
-	test.OK(t, c.AddResource(path, answer["schema"]))
-	compiled, err := c.Compile(path) // this also validates it against its draft's own schema
+	test.OK(t, c.AddResource("mem:///"+path, answer["schema"]))
+	compiled, err := c.Compile("mem:///" + path) // this also validates it against its draft's own schema
 	test.OK(t, err)
 	return compiled
 }

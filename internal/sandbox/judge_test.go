@@ -36,7 +36,7 @@ func readDocument(v2 bool) judgedDocument {
 	components := d.document["components"].(map[string]any)
 	components["schemas"] = closed(components["schemas"], components["schemas"].(map[string]any))
 	d.compiler.AssertFormat()
-	if err := d.compiler.AddResource("openapi.json", d.document); err != nil {
+	if err := d.compiler.AddResource("mem:///openapi.json", d.document); err != nil {
 		panic(err)
 	}
 	return d
@@ -93,7 +93,7 @@ func judge(t testing.TB, r *http.Request, w *httptest.ResponseRecorder) {
 
 func (d judgedDocument) check(o *operation.Operation, w *httptest.ResponseRecorder) error {
 	at := []string{"paths", o.Path, strings.ToLower(o.Method), "responses", fmt.Sprint(w.Code), "content", w.Header().Get("Content-Type"), "schema"}
-	pointer, here := "openapi.json#", d.document
+	pointer, here := "mem:///openapi.json#", d.document
 	for _, name := range at {
 		if here, _ = here[name].(map[string]any); here == nil {
 			return fmt.Errorf("the document does not describe %s", name)

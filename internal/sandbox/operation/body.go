@@ -22,12 +22,13 @@ type Violation struct {
 	Reason string
 }
 
-// compiled are the compiled schemas, which also enforce formats.
+// compiled are the compiled schemas, which also enforce formats. A name without a scheme would be a path
+// below the working directory.
 var compiled = sync.OnceValue(func() *jsonschema.Compiler {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	c.DefaultDraft(jsonschema.Draft2020)
-	if err := c.AddResource("openapi.json", Object{"components": Object{"schemas": Schemas()}}); err != nil {
+	if err := c.AddResource("mem:///openapi.json", Object{"components": Object{"schemas": Schemas()}}); err != nil {
 		panic("sandbox: " + err.Error()) // built-in
 	}
 	return c
@@ -35,15 +36,14 @@ var compiled = sync.OnceValue(func() *jsonschema.Compiler {
 
 var compiling sync.Mutex
 
-// ReadBody parses a body and validates it against its schema. Whole numbers are normalised: 5.0
-// becomes 5.
+// ReadBody parses a body and validates it against its schema. Whole numbers are normalised: 5.0 becomes 5.
 func (o *Operation) ReadBody(text []byte) (any, *Violation) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, &Violation{Reason: "the body is not JSON: " + err.Error()}
 	}
 	compiling.Lock()
-	s, err := compiled().Compile("openapi.json#/components/schemas/" + o.Body)
+	s, err := compiled().Compile("mem:///openapi.json#/components/schemas/" + o.Body)
 	compiling.Unlock()
 	if err != nil {
 		panic("sandbox: " + err.Error()) // built-in
