@@ -73,7 +73,7 @@ func TestSecretPlace(t *testing.T) {
 func TestReadSecretOfAReadOnlyMount(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "key")
-	if err := os.WriteFile(path, []byte("k-1"), 0o644); err != nil { //nolint:gosec // this is what is refused
+	if err := errors.Join(os.WriteFile(path, []byte("k-1"), 0o600), os.Chmod(path, 0o644)); err != nil { //nolint:gosec // this is what is refused
 		t.Fatal(err)
 	}
 	_, err := ReadSecret(path, "")

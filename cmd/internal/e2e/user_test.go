@@ -53,7 +53,8 @@ func newServiceUser(t *testing.T) *serviceUser {
 			t.Fatalf("%s", out)
 		}
 	}
-	test.OK(t, os.Link(filepath.Join(bin, "extract"), filepath.Join(bin, "query")))
+	program := filepath.Join(bin, "extract")
+	test.OK(t, errors.Join(os.Chmod(program, 0o755), os.Link(program, filepath.Join(bin, "query"))))
 	become := ""
 	if os.Getuid() == 0 {
 		become = fmt.Sprintf("setpriv --reuid %d --regid %d --clear-groups ", u.uid, u.gid)

@@ -237,11 +237,10 @@ func TestFollowWaitsAsRequested(t *testing.T) {
 
 // An evaluation of the alert rules that takes too long is stopped.
 func TestAlertPatience(t *testing.T) {
-	dir, s := t.TempDir(), &settings{Secrets: words.NewSecrets()}
+	dir, s, said := t.TempDir(), &settings{Secrets: words.NewSecrets()}, new(bytes.Buffer)
 	test.OK(t, os.WriteFile(filepath.Join(dir, "query"), []byte("#!/bin/sh\nexec sleep 9999\n"), 0o700))
 	t.Setenv("PATH", dir)
 	s.Alerts, s.Warehouse = "alerts.toml", dir
-	said := new(bytes.Buffer)
 	alert(t.Context(), s, slog.New(slog.NewTextHandler(said, nil)), time.Millisecond)
 	if !strings.Contains(said.String(), "not all evaluated") || followTimeout > time.Minute/2 {
 		t.Errorf("with a limit of %v: %s", followTimeout, said)

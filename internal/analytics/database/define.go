@@ -49,11 +49,10 @@ func (db *DB) define(ctx context.Context, conn *duck.Conn, names []string) error
 	return nil
 }
 
-// AnyStatement stands for a user's statement that is not known yet, and in defined for the macros over
-// views, which only such statements and those of mayUsePastRE need: they are half of the work.
+// AnyStatement stands for a statement that is not known yet and, in defined, for the macros over views.
 const AnyStatement = "macros over views"
 
-// mayUsePastRE matches the statements that may call or list these macros.
+// mayUsePastRE matches the statements that may call or list these macros, which are half of the work.
 var mayUsePastRE = regexp.MustCompile(`(?i)_at(\W*\(|"?\s*(/\*|--))|function|macro|routine|proc|pragma`)
 
 // DefineFor makes all definitions that a user's statement can use.
@@ -83,8 +82,7 @@ func (db *DB) relation(t *schema.Table) string {
 	return db.rights.Relation(db.snap, files, t, db.safe)
 }
 
-// SQLConn returns a connection for a user's statement: all that it can use is defined, and the names of
-// agents are as its reader sees them, which reports do not need.
+// SQLConn returns a connection for a user's statement, with the names of agents as its reader sees them.
 func (db *DB) SQLConn(ctx context.Context, statement string) (*duck.Conn, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
