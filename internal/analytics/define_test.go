@@ -52,8 +52,7 @@ func TestDefinitionsComeWhenTheyAreNeeded(t *testing.T) {
 		w := open(o)
 		for _, text := range []string{"SELECT count(*) FROM costs JOIN agents USING (agent_id) WHERE wilson(1, 2, 1) > 0",
 			"FROM main.Agents_AT /* then */ (now())", "FROM query('FROM \"tools_at\"\n(now())')"} {
-			rows, err := w.SQL(t.Context(), text)
-			if err == nil {
+			if rows, err := w.SQL(t.Context(), text); err == nil {
 				rows.Close()
 			} else if o.Safe == nil {
 				t.Errorf("%s: %v", text, err)

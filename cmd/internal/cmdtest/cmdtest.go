@@ -9,21 +9,19 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/loopback"
 )
 
-// sealed is set for child processes of a sealed test, whose environment the test has set.
+// sealed is set for child processes of a sealed test, whose environment was set by the test.
 const sealed = "CALLHOUSE_TEST_SEALED"
 
-// Seal removes all settings from the environment, gives the process its own configuration, state and cache
-// folders and the usual umask, and blocks the network. clear removes the folders.
+// Seal removes all settings from the environment, gives the process its own configuration, state
+// and cache folders, and blocks the network. clear removes the folders.
 func Seal() (clear func()) {
 	loopback.Only()
-	syscall.Umask(0o022)
 	debug.SetGCPercent(400)       // the tests use little memory; collecting even less costs more in fresh memory
 	debug.SetMemoryLimit(1 << 30) // in tests of an hour, what finalizers keep until the next collection would grow with each
 	if os.Getenv(sealed) != "" {

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"io"
 	"io/fs"
 	"log"
@@ -33,7 +34,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string, mode fs.FileMode) string {
 		path := filepath.Join(dir, name)
-		test.OK(t, os.WriteFile(path, []byte(content), mode))
+		test.OK(t, errors.Join(os.WriteFile(path, []byte(content), mode), os.Chmod(path, mode))) // whatever the umask is
 		return path
 	}
 	elsewhere := httptest.NewServer(http.NotFoundHandler())

@@ -45,7 +45,7 @@ func newServiceUser(t *testing.T) *serviceUser {
 	t.Cleanup(func() { _ = os.RemoveAll(u.root) })
 	self, err := os.Executable() // which acts as a program when called by its name, see TestMain
 	bin := filepath.Join(u.root, "bin")
-	err = errors.Join(err, os.Chmod(u.root, 0o755), os.Mkdir(bin, 0o755))
+	err = errors.Join(err, os.Chmod(u.root, 0o755), os.Mkdir(bin, 0o755), os.Chmod(bin, 0o755)) // whatever the umask is
 	test.OK(t, err)
 	// Its own folder is not accessible to others, so a symbolic link would not work.
 	if os.Link(self, filepath.Join(bin, "extract")) != nil {
@@ -53,8 +53,7 @@ func newServiceUser(t *testing.T) *serviceUser {
 			t.Fatalf("%s", out)
 		}
 	}
-	program := filepath.Join(bin, "extract")
-	test.OK(t, errors.Join(os.Chmod(program, 0o755), os.Link(program, filepath.Join(bin, "query"))))
+	test.OK(t, errors.Join(os.Chmod(filepath.Join(bin, "extract"), 0o755), os.Link(filepath.Join(bin, "extract"), filepath.Join(bin, "query"))))
 	become := ""
 	if os.Getuid() == 0 {
 		become = fmt.Sprintf("setpriv --reuid %d --regid %d --clear-groups ", u.uid, u.gid)

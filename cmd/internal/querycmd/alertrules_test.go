@@ -2,6 +2,7 @@ package querycmd
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -76,7 +77,7 @@ func TestWrongRules(t *testing.T) {
 func TestChannels(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) {
-		test.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
+		test.OK(t, errors.Join(os.WriteFile(filepath.Join(dir, name), []byte(text), mode), os.Chmod(filepath.Join(dir, name), mode)))
 	}
 	write("slack", "https://hooks.example.com/services/T0/B0/verysecret\n", 0o600)
 	write("open", "https://hooks.example.com/services/T0/B0/verysecret\n", 0o644)
