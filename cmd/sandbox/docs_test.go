@@ -48,7 +48,7 @@ func TestDocs(t *testing.T) {
 
 	const marker = "---next---"
 	var page2 strings.Builder
-	script, commands := "", 0
+	script, commands := "export no_proxy='*'\n", 0
 	for line := range strings.Lines(shown) {
 		if command, ok := strings.CutPrefix(line, "    $ "); ok {
 			commands++

@@ -148,10 +148,10 @@ func (d *dialogue) end() (int, string) {
 	return d.cmd.ProcessState.ExitCode(), d.text()
 }
 
-// A new user needs five typed lines from nothing to the first report: init, the address, the key,
-// run and a report.
+// A new user needs five typed lines from nothing to the first report: init, the address, the key, run and a report.
 func TestInit(t *testing.T) {
 	u := newNewUser(t)
+	test.OK(t, os.MkdirAll(u.home+"/callhouse/cmd", 0o755)) // a clone of the sources
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 20, Days: 1}, PerSecond: 5000, PerMinute: 100_000})
 	requests := func() int64 { return c.service.Server.Stats().Requests }
 
@@ -162,7 +162,7 @@ func TestInit(t *testing.T) {
 	d.answer("invalid character", "a-wrong-key\n")
 	d.answer("does not accept the API key from this terminal (status 401", "\n")
 	d.answer("API key (not shown)", testKey+"\n")
-	d.answer("Folder of the warehouse ["+u.home+"/callhouse]", "/\n")
+	d.answer("Folder of the warehouse ["+u.home+"/callhouse-warehouse]", "/\n")
 	d.answer("/ holds other files", "\n")
 	d.answer("Time zone of days and reports [Asia/Seoul]", "Seoul\n")
 	d.answer("unknown time zone", "\n")
@@ -186,7 +186,7 @@ func TestInit(t *testing.T) {
 	}
 	written, _ := u.file(config)
 	for _, line := range []string{`base_url = "` + c.service.URL + `"`, `api_key_file = "` + u.home + `/.config/callhouse/key"`,
-		`warehouse = "` + u.home + `/callhouse"`, `tz = "Asia/Seoul"`, `currency = "KRW"`, `share = 0.4`} {
+		`warehouse = "` + u.home + `/callhouse-warehouse"`, `tz = "Asia/Seoul"`, `currency = "KRW"`, `share = 0.4`} {
 		if !strings.Contains(written, line+"\n") {
 			t.Errorf("the configuration lacks %s:\n%s", line, written)
 		}

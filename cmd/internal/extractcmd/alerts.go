@@ -11,8 +11,7 @@ import (
 	rules "callhouse/internal/alert"
 )
 
-// The limits of an evaluation of the alert rules, so that it holds up neither a night nor the polls of
-// follow.
+// The limits of an evaluation of the alert rules, so that it holds up neither a night nor the polls of follow.
 const (
 	alertTimeout  = 3 * time.Minute
 	followTimeout = 30 * time.Second

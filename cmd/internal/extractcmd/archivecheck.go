@@ -47,8 +47,7 @@ func checkRecordings(ctx context.Context, root string, deep bool) (*checkedRecor
 	return out, err
 }
 
-// eachWrong calls found for each recording that is stored according to its row, but whose file is
-// missing or differs.
+// eachWrong calls found for each recording that is stored according to its row, but whose file is missing or differs.
 func eachWrong(ctx context.Context, root string, s *layout.Snapshot, deep bool, found func(*calls.Call, *schema.Recording, string) error) (
 	*checkedRecordings, error) {
 	out := &checkedRecordings{Archive: layout.ArchivePlace(s.Manifest.Archive), Hashed: deep}
@@ -88,8 +87,7 @@ func eachWrong(ctx context.Context, root string, s *layout.Snapshot, deep bool, 
 	return out, nil
 }
 
-// files are the files of an archive. It caches the sizes of one day, since the calls of a day are
-// consecutive.
+// files are the files of an archive. It caches the sizes of one day, since the calls of a day are consecutive.
 type files struct {
 	archive *recording.Archive
 	dir     string

@@ -73,8 +73,7 @@ func compact(ctx context.Context, s *settings, redact bool, stderr io.Writer) er
 	})
 }
 
-// ready returns the months that can be compacted, and the number of those that are not finished and
-// settled yet.
+// ready returns the months that can be compacted, and the number of those that are not finished and settled yet.
 func ready(s *layout.Snapshot) (months []string, waiting int) {
 	for _, m := range sink.Months(s, time.Now()) {
 		if m.Waits != "" {

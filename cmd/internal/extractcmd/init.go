@@ -122,8 +122,7 @@ func (i *initial) run(ctx context.Context) error {
 	return i.next()
 }
 
-// find determines the file to write and the defaults of the values, and checks what would stop init
-// after the questions.
+// find determines the file to write and the defaults of the values, and checks what would stop init after the questions.
 func (i *initial) find() (err error) {
 	place, warehouse := i.Env.Own, filepath.Join(i.Env.Get("HOME"), "callhouse")
 	if os.Geteuid() == 0 {
@@ -156,6 +155,9 @@ func (i *initial) find() (err error) {
 		}
 	}
 	if i.Settings.From("warehouse").Source == config.FromDefault {
+		if other, _ := holdsOthers(warehouse); other { // a clone of the sources, perhaps
+			warehouse += "-warehouse"
+		}
 		i.Warehouse = warehouse
 	}
 	if i.Settings.From("tz").Source == config.FromDefault {
@@ -203,8 +205,7 @@ func (i *initial) checkOwner() error {
 	return nil
 }
 
-// checkAbsent returns an error if a file exists, with a hint. An empty one, too: it could be readable by
-// others.
+// checkAbsent returns an error if a file exists, with a hint. An empty one, too: it could be readable by others.
 func checkAbsent(path, hint string) error {
 	if _, err := os.Stat(path); err == nil {
 		return cli.Usage(hint+", or remove it; nothing was written", "it exists already: %s", path)
@@ -238,8 +239,7 @@ func (i *initial) values() error {
 	return nil
 }
 
-// service takes the address and the key from the settings and tests them, or asks for both until a
-// request succeeds.
+// service takes the address and the key from the settings and tests them, or asks for both until a request succeeds.
 func (i *initial) service(ctx context.Context) (err error) {
 	if i.ask == nil {
 		if i.BaseURL, err = validAddress(i.BaseURL); err != nil {
@@ -435,18 +435,22 @@ func (i *initial) validWarehouse(text string) (string, error) {
 	if err != nil || text == "" {
 		return "", cli.Usage("for example /var/lib/callhouse", "no folder for the warehouse")
 	}
-	entries, err := os.ReadDir(path)
-	other := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { // not of a new volume's file system
-		return e.Name() != "lost+found" && !strings.HasPrefix(e.Name(), ".")
-	})
-	switch {
+	switch other, err := holdsOthers(path); {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return "", cli.Usage("name a folder that this user can write to", "%w", err)
-	case other && !layout.IsWarehouse(path):
-		return "", cli.Usage("name a new or empty folder, e.g. "+filepath.Join(path, "callhouse"), "%s holds other files", path)
+	case other:
+		return "", cli.Usage("name a new or empty folder (--warehouse), e.g. "+filepath.Join(path, "callhouse"), "%s holds other files", path)
 	}
 	i.Warehouse = path
 	return path, i.checkOwner()
+}
+
+// holdsOthers reports whether a folder holds files, and is no warehouse.
+func holdsOthers(path string) (bool, error) {
+	entries, err := os.ReadDir(path)
+	return !layout.IsWarehouse(path) && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { // not of a new volume's file system
+		return e.Name() != "lost+found" && !strings.HasPrefix(e.Name(), ".")
+	}), err
 }
 
 // zoneOf returns the machine's time zone; UTC if it has no name.
