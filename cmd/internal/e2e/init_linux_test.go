@@ -151,7 +151,7 @@ func (d *dialogue) end() (int, string) {
 // A new user needs five typed lines from nothing to the first report: init, the address, the key, run and a report.
 func TestInit(t *testing.T) {
 	u := newNewUser(t)
-	test.OK(t, os.MkdirAll(u.home+"/callhouse/cmd", 0o755)) // a clone of the sources
+	test.OK(t, errors.Join(os.MkdirAll(u.home+"/callhouse/cmd", 0o755), os.Chmod(u.home+"/callhouse", 0o755))) // a clone of the sources
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 20, Days: 1}, PerSecond: 5000, PerMinute: 100_000})
 	requests := func() int64 { return c.service.Server.Stats().Requests }
 
