@@ -125,6 +125,9 @@ func (i *initial) run(ctx context.Context) error {
 // find determines the file to write and the defaults of the values, and checks what would stop init after the questions.
 func (i *initial) find() (err error) {
 	place, warehouse := i.Env.Own, filepath.Join(i.Env.Get("HOME"), "callhouse")
+	if other, _ := holdsOthers(warehouse); other { // a clone of the sources, perhaps
+		warehouse += "-warehouse"
+	}
 	if os.Geteuid() == 0 {
 		place, warehouse = i.Env.Machine, "/var/lib/callhouse"
 	} else if i.Env.Get("HOME") == "" {
@@ -155,9 +158,6 @@ func (i *initial) find() (err error) {
 		}
 	}
 	if i.Settings.From("warehouse").Source == config.FromDefault {
-		if other, _ := holdsOthers(warehouse); other { // a clone of the sources, perhaps
-			warehouse += "-warehouse"
-		}
 		i.Warehouse = warehouse
 	}
 	if i.Settings.From("tz").Source == config.FromDefault {
