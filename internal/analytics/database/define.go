@@ -49,13 +49,13 @@ func (db *DB) define(ctx context.Context, conn *duck.Conn, names []string) error
 	return nil
 }
 
-// AnyStatement stands for a statement that is not known yet and, in defined, for the macros over views.
+// AnyStatement stands for an unknown statement: mayUsePastRE matches it. In defined it means the macros over views.
 const AnyStatement = "macros over views"
 
-// mayUsePastRE matches the statements that may call or list these macros, which are half of the work.
+// mayUsePastRE matches the statements that may call or list the macros over views, which take two fifths of the time.
 var mayUsePastRE = regexp.MustCompile(`(?i)_at(\W*\(|"?\s*(/\*|--))|function|macro|routine|proc|pragma`)
 
-// DefineFor makes all definitions that a user's statement can use.
+// DefineFor makes all definitions that a user's statement may use.
 func (db *DB) DefineFor(ctx context.Context, conn *duck.Conn, statement string) error {
 	db.defining.Lock()
 	defer db.defining.Unlock()

@@ -48,8 +48,8 @@ func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table) stri
 		b.WriteString(Quote(snap.Path(f)))
 		rows += f.Rows
 	}
-	// The declared schema, by field id (as text it is read three times as fast). With it, DuckDB does not
-	// read month from folder names, opens no file to plan, and would expect 1,000 rows in each.
+	// The declared schema, by field id; DuckDB reads a text twice as fast as a MAP of literals. With the
+	// schema it takes no month from folder names, opens no file to plan, and would expect 1,000 rows in each.
 	fmt.Fprintf(&b, "], %s, explicit_cardinality = %d, schema = CAST('{", options, rows)
 	for i, c := range t.Columns {
 		if i > 0 {
