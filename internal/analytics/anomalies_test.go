@@ -18,8 +18,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// measures are the figures by which a day is judged: a value, and the number of calls it is based
-// on.
+// measures are the figures by which a day is judged: a value, and the number of calls it is based on.
 var measures = []struct {
 	name string
 	of   func(calls []row) (v float64, n int)

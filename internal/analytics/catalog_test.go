@@ -22,8 +22,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// stock is a DuckDB as any other program opens it: without anything of callhouse, and with its own
-// time zone.
+// stock is a DuckDB as any other program opens it: without anything of callhouse, and with its own time zone.
 func stock(t *testing.T) *duck.Conn {
 	t.Helper()
 	conn := connect(t)

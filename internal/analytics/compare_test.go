@@ -313,8 +313,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 	}
 }
 
-// The previous period may be before all calls, even with two groups, whose keys have their own
-// type.
+// The previous period may be before all calls, even with two groups, whose keys have their own type.
 func TestComparedWithNothing(t *testing.T) {
 	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 30), nil)
 	first := w.Snapshot().Manifest.FilesOf("calls")[0].Period // a month or a day

@@ -13,8 +13,7 @@ type Spend struct {
 	Answered time.Time // when its answer began; zero: not yet, or never
 }
 
-// instant is a time of the budget's clock, which is monotonic and starts at zero when the budget is
-// made.
+// instant is a time of the budget's clock, which is monotonic and starts at zero when the budget is made.
 type instant = time.Duration
 
 // budget admits requests. It keeps both of the service's limits at once, at any latency:
@@ -128,9 +127,8 @@ func (b *budget) recall(spends []Spend) {
 	}
 }
 
-// acquire waits until a request may be sent: those of a higher priority first, others in the order
-// in which they were made. The caller must return the ticket. If ctx is done first, acquire returns
-// its error.
+// acquire waits until a request may be sent: those of a higher priority first, others in the order in which
+// they were made. The caller must return the ticket. If ctx is done first, acquire returns its error.
 func (b *budget) acquire(ctx context.Context, p Priority) (t *ticket, err error) {
 	w := &waiter{p, make(chan struct{}, 1)}
 	b.mu.Lock()
@@ -251,8 +249,7 @@ func (b *budget) wakeNext() {
 
 func (b *budget) now() instant { return time.Since(b.base) }
 
-// held returns the number of requests that hold slots of the second, by the strict rule, and of the
-// minute.
+// held returns the number of requests that hold slots of the second, by the strict rule, and of the minute.
 func (b *budget) held() (second, minute int) {
 	minute = len(b.inFlight) + len(b.answered)
 	return minute - b.past, minute

@@ -34,8 +34,7 @@ const piece = 32 << 10
 
 const (
 	maxErrorBody = 64 << 10
-	// Bodies over largeBody are read and kept one at a time, so that many workers cannot hold
-	// MaxBody each.
+	// Bodies over largeBody are read and kept one at a time, so that many workers cannot hold MaxBody each.
 	largeBody = 1 << 20
 )
 

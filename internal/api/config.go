@@ -40,10 +40,9 @@ type Config struct {
 	Share     float64 // the fraction of both to use, above 0 and at most 1
 	Workers   int     // concurrent requests; 0: chosen from the limits
 
-	// Recall holds the spends of earlier runs, in any order; old spends do no harm. Note is called
-	// twice for every spend, with the number of its slot: before it is sent, and when its answer
-	// began; concurrently for different slots. The spends that it stores become the next run's
-	// Recall.
+	// Recall holds the spends of earlier runs, in any order; old spends do no harm. Note is called twice for
+	// every spend, with the number of its slot: before it is sent, and when its answer began; concurrently
+	// for different slots. The spends that it stores become the next run's Recall.
 	Recall []Spend
 	Note   func(slot int, s Spend)
 

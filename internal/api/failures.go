@@ -55,9 +55,8 @@ type rule struct {
 	// accepted the key before. Such an answer is requested again once, after the pause, and does not
 	// count as an attempt.
 	stray origin
-	// budget reports the failure to the budget, with the wait that the service asks for (0:
-	// unspecified). It returns how long all requests are held back. nil: the wait is only this
-	// request's.
+	// budget reports the failure to the budget, with the wait that the service asks for (0: unspecified). It
+	// returns how long all requests are held back. nil: the wait is only this request's.
 	budget func(b *budget, t *ticket, retryAfter time.Duration) time.Duration
 	count  func(*Counts) *int64 // its counter, in addition to that of its status
 }

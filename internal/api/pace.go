@@ -66,9 +66,8 @@ func (p *pace) share(now instant, held int) time.Duration {
 	return 0
 }
 
-// refused reports a refused request, sent while fitted others held slots. retryAfter is how long the
-// service asks to wait; 0: unspecified. Requests sent before the last refusal was known show nothing
-// new.
+// refused reports a refused request, sent while fitted others held slots. retryAfter is how long the service
+// asks to wait; 0: unspecified. Requests sent before the last refusal was known show nothing new.
 func (p *pace) refused(sent, now instant, retryAfter time.Duration, fitted int) {
 	isNew := sent >= p.lastRefusal
 	if isNew {

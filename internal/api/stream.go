@@ -34,11 +34,9 @@ type Allowance struct {
 const (
 	// streamHold is the maximum time for which a stream's first 429 in a row holds back all others.
 	streamHold = 5 * time.Second
-	// streamRefusals is the number of consecutive 429s that end a stream if others have good
-	// answers.
+	// streamRefusals is the number of consecutive 429s that end a stream if others have good answers.
 	streamRefusals = 3
-	// maxUncounted is the maximum number of a request's failures that are attributed to the whole
-	// service.
+	// maxUncounted is the maximum number of a request's failures that are attributed to the whole service.
 	maxUncounted = 20
 )
 

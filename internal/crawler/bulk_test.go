@@ -16,8 +16,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// soakCalls is the observed size of a real organisation, or a tenth of it unless CALLHOUSE_SOAK is
-// set.
+// soakCalls is the observed size of a real organisation, or a tenth of it unless CALLHOUSE_SOAK is set.
 func soakCalls() int64 {
 	if soak() {
 		return 201_312
@@ -183,8 +182,7 @@ func TestSampleOfPages(t *testing.T) {
 	}
 }
 
-// v2 is blamed for a difference unless the transcript may still come, or the caller has opted out
-// since.
+// v2 is blamed for a difference unless the transcript may still come, or the caller has opted out since.
 func TestBlame(t *testing.T) {
 	const end = 1795089660000
 	decode := func(body string, kind schema.Kind) *calls.Call {

@@ -10,8 +10,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// bulkPage is one page of v2: the calls that started between the newest and the oldest of some due
-// calls.
+// bulkPage is one page of v2: the calls that started between the newest and the oldest of some due calls.
 type bulkPage struct {
 	listPage
 	due           []calls.Due // newest first

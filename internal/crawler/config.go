@@ -24,8 +24,7 @@ type Config struct {
 
 	// Resources are fetched besides calls, a parent before its children.
 	Resources []*resource.Resource
-	// Organization is the id of the organisation; empty if unknown, which skips the resource that
-	// needs it.
+	// Organization is the id of the organisation; empty if unknown, which skips the resource that needs it.
 	Organization string
 
 	// Recordings is the archive of the calls' recordings, which are stored in parallel; nil: they

@@ -39,8 +39,7 @@ func (c *Crawler) decode(r *reader, body []byte, k schema.Kind) error {
 	return nil
 }
 
-// noteDetails records whether an item of the list has the fields that are filled in later: see
-// listIsBrief.
+// noteDetails records whether an item of the list has the fields that are filled in later: see listIsBrief.
 func (c *Crawler) noteDetails(item []byte) {
 	if bytes.Contains(item, []byte(`"call_analysis"`)) || bytes.Contains(item, []byte(`"call_cost"`)) {
 		c.itemsWith.Add(1)

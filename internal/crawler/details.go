@@ -64,9 +64,8 @@ func (c *Crawler) scope() calls.DueScope {
 	return calls.DueTranscripts
 }
 
-// fetchAll fetches the details of calls in their order, many at a time, and starts none after limit,
-// unless that is zero. The calls are never all in memory: the pool takes the next one when a worker is
-// free.
+// fetchAll fetches the details of calls in their order, many at a time, and starts none after limit, unless
+// that is zero. The calls are never all in memory: the pool takes the next one when a worker is free.
 func (c *Crawler) fetchAll(ctx context.Context, dues iter.Seq2[calls.Due, error], limit time.Duration) error {
 	var stopping atomic.Bool // the loop's own context does not show errors
 	begun := time.Now()

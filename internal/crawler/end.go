@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// ending is what a listing knows about the end of its list. A last page does not prove that nothing
-// is left: services end lists early, or leave out what is beyond a limit. A whole list ends where
-// nothing is left by time. A part is checked in this way only if the service's count or the store
-// contradicts its end.
+// ending is what a listing knows about the end of its list. A last page does not prove that nothing is left:
+// services end lists early, or leave out what is beyond a limit. A whole list ends where nothing is left by
+// time. A part is checked in this way only if the service's count or the store contradicts its end.
 type ending struct {
 	aside    int64 // items that cannot be read
 	rows     int64 // items on the first reading's pages with new calls
@@ -34,9 +33,8 @@ func (l *listing) short() bool { return l.counted > l.got() }
 // whole reports whether the service counts exactly these calls.
 func (l *listing) whole() bool { return l.counted == l.got() }
 
-// seemsOver reports whether a page looks like the last one. fresh is its number of new calls. A
-// cursor or a page that comes again looks like it too. Where pages are requested by time, known calls
-// come again.
+// seemsOver reports whether a page looks like the last one. fresh is its number of new calls. A cursor or a
+// page that comes again looks like it too. Where pages are requested by time, known calls come again.
 func (l *listing) seemsOver(q *query, p *listPage, fresh int) bool {
 	if p.Next == "" {
 		return true

@@ -19,8 +19,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// Every row of the table, for a page and for a detail: the number of requests, and the result of
-// the run.
+// Every row of the table, for a page and for a detail: the number of requests, and the result of the run.
 func TestFailureTable(t *testing.T) {
 	status := func(code int) func(http.ResponseWriter) {
 		return func(w http.ResponseWriter) { refuse(w, code, "CODE", nil) }

@@ -16,8 +16,7 @@ import (
 // list and fetches the records that become due; its caller commits in between.
 
 const (
-	// maxFollowed is how many calls are remembered before those missing from the last polls are
-	// dropped.
+	// maxFollowed is how many calls are remembered before those missing from the last polls are dropped.
 	maxFollowed = 20_000
 	// openFor is how long after its start a call in progress makes polls more frequent and longer.
 	openFor = int64(30 * time.Minute / time.Millisecond)

@@ -142,8 +142,7 @@ func TestOptionalWorkDelaysNoTranscript(t *testing.T) {
 		of    func(*http.Request) bool
 		fails map[string]failing
 		most  int64 // requests in a night
-		// usually is the source of transcripts in a night that takes as long, except for the
-		// failures.
+		// usually is the source of transcripts in a night that takes as long, except for the failures.
 		usually Source
 		longer  time.Duration
 	}{

@@ -52,11 +52,16 @@ type pageResult struct {
 	failure *api.RequestError // nil: none
 }
 
-// ask requests one page, with as many of q's parameters as the service accepts.
+// ask requests one page, with as many of q's parameters as the service accepts. Without its upper bound a
+// page is of no use: if the service refuses that, the result has no page, no failure and no upper bound.
 func (c *Crawler) ask(ctx context.Context, q query) (*pageResult, error) {
 	a := &pageResult{query: q}
 	for {
 		a.query.bounds = c.filters.now().without(a.query.bounds)
+		if a.query.Before != q.Before {
+			a.failure = nil
+			return a, nil
+		}
 		var err error
 		a.failure, err = c.api.Do(ctx, a.query.request(), func(answer *api.Answer) (err error) {
 			a.page, err = parsePage("items", answer.Body)

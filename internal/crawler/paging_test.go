@@ -19,7 +19,10 @@ import (
 func oddPages() []listCase {
 	return []listCase{
 		{name: "well behaved"},
-		{name: "a contract without filters", set: func(s *service) { s.plain = true }, more: 2}, // one probe by each part
+		{name: "a contract without filters", set: func(s *service) { s.plain = true }},
+		{name: "a contract without filters, which names none", set: func(s *service) {
+			s.refuses(400, func(_ int, q url.Values) bool { return len(q) > 1 && !q.Has("cursor") || q.Has("sort_order") })
+		}, more: 1},
 		{name: "filters that are ignored", set: func(s *service) { s.silent = true }},
 		{name: "exactly one page", calls: 100},
 		{name: "one call more", calls: 101},

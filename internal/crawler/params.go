@@ -61,13 +61,14 @@ func (r refused) without(q bounds) bounds {
 	return q
 }
 
-// learn learns from a 400 to the first page of a list. It reports whether to try again with fewer
-// parameters.
+// learn learns from a 400 to the first page of a list, which may name the parameters that the service
+// allows. It reports whether to try again with fewer parameters.
 func (fs *filters) learn(q bounds, f *api.RequestError) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	fs.Sort = fs.Sort || q.Sorted && !slices.Contains(f.Allowed, "sort_order")
-	fs.After = fs.After || q.After > 0 && !slices.Contains(f.Allowed, "start_at_after")
-	fs.Before = fs.Before || q.Before != forever && !slices.Contains(f.Allowed, "start_at_before")
+	named := slices.Contains(f.Allowed, "cursor")
+	fs.Sort = fs.Sort || (named || q.Sorted) && !slices.Contains(f.Allowed, "sort_order")
+	fs.After = fs.After || (named || q.After > 0) && !slices.Contains(f.Allowed, "start_at_after")
+	fs.Before = fs.Before || (named || q.Before != forever) && !slices.Contains(f.Allowed, "start_at_before")
 	return fs.without(q) != q
 }

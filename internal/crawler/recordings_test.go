@@ -195,8 +195,7 @@ func TestRenewedLinks(t *testing.T) {
 	}
 }
 
-// A run renews a limited number of links. The other recordings wait, without requests to their
-// hosts.
+// A run renews a limited number of links. The other recordings wait, without requests to their hosts.
 func TestRenewals(t *testing.T) {
 	t.Parallel()
 	a := open(t)

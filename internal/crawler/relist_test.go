@@ -3,6 +3,7 @@ package crawler
 import (
 	"hash/maphash"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -92,6 +93,31 @@ func TestPlainListIsGoneOverOnceAWeek(t *testing.T) {
 		}
 		test.Same(t, 3, whole, "nights of 16 that listed the whole list: pages %v", pages)
 	})
+}
+
+// However many parts of a list are due: a service without upper bounds refuses few requests, and is asked
+// for its pages once.
+func TestPartsOfAPlainList(t *testing.T) {
+	for more, refused := range map[int64][]string{ // the same answer to all of these parameters, which it does not name
+		0: nil, // it names what it allows
+		1: {"sort_order", "start_at_after", "start_at_before"},
+		9: {"start_at_before"}, // each reader's first; the window's page comes again
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, store := &service{calls: someCalls(2000, time.Hour), plain: refused == nil}, newMemStore()
+			s.refuses(400, func(_ int, q url.Values) bool { return slices.ContainsFunc(refused, q.Has) })
+			_, err := s.visit(t, store, nil)
+			test.OK(t, err)
+			for i := range store.spans { // the upper half of each
+				store.spans[i].From += (store.spans[i].To - store.spans[i].From) / 2
+			}
+			s.requests = nil
+			r, err := s.visit(t, store, nil)
+			if n := int64(len(store.spans)); err != nil || n < 20 || r.PageRequests > 21+more {
+				t.Errorf("%v: %d spans, %d page requests for 20 pages: %v", refused, n, r.PageRequests, err)
+			}
+		})
+	}
 }
 
 func TestStale(t *testing.T) {

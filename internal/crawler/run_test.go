@@ -160,8 +160,7 @@ func TestSince(t *testing.T) {
 	})
 }
 
-// A call that appears after its time was listed is found, even if the next run comes only after its
-// window.
+// A call that appears after its time was listed is found, even if the next run comes only after its window.
 func TestCallsThatAppearLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(500, time.Hour)}

@@ -87,6 +87,22 @@ func (c *Crawler) sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var parts []*listing // below the window
+	for _, p := range places {
+		parts = append(parts, c.newListing(p.From, p.To))
+		parts[len(parts)-1].again = true
+	}
+	for _, s := range todo[1:] {
+		parts = append(parts, c.newListing(s.from, s.to))
+	}
+	if has := c.filters.now(); len(parts) > 0 && has != (refused{}) && !has.Before {
+		// Of a service that refuses parameters, one part requests an upper bound before all others do.
+		q := parts[0].upTo(after(parts[0].to - 1))
+		q.priority = parts[0].priority()
+		if parts[0].top, err = c.ask(ctx, *q); err != nil {
+			return err
+		}
+	}
 	if !c.filters.now().Before {
 		readers := c.workers(ctx, listStreams)
 		window := c.newListing(todo[0].from, todo[0].to)
@@ -100,18 +116,12 @@ func (c *Crawler) sweep(ctx context.Context) error {
 			return err
 		})
 		c.begun.Await(ctx, 0)
-		for _, p := range places {
-			c.log.Info("listing unsettled calls again", "from", showMS(p.From), "to", showMS(p.To))
-			l := c.newListing(p.From, p.To)
-			l.again = true
+		for _, l := range parts {
+			c.log.Info("listing", "from", showMS(l.from), "to", showMS(l.to), "unsettled", l.again)
 			readers.Go(l.walk)
 		}
-		for _, s := range todo[1:] {
-			c.log.Info("listing", "from", showMS(s.from), "to", showMS(s.to))
-			readers.Go(c.newListing(s.from, s.to).walk)
-		}
 		err := readers.Wait()
-		if err != nil || ctx.Err() != nil || len(todo)+len(places) == 1 || !c.filters.now().Before {
+		if err != nil || ctx.Err() != nil || len(parts) == 0 || !c.filters.now().Before {
 			return err
 		}
 	}

@@ -36,11 +36,10 @@ const (
 	inDoubt     = -2 // its forgetting was requested, but not acknowledged
 )
 
-// story writes a warehouse through two runs: puts, commits, a commit that rewrites a day, one that
-// compacts a month while calls of it come in, one that only compacts, one that changes a compacted
-// month, one that changes nothing, a rollback, the removal of old snapshots, and a call that is
-// forgotten and comes in again. It stops at the first error, like extract, and returns it; want
-// holds what was acknowledged until then.
+// story writes a warehouse through two runs: puts, commits, a commit that rewrites a day, one that compacts a
+// month while calls of it come in, one that only compacts, one that changes a compacted month, one that changes
+// nothing, a rollback, the removal of old snapshots, and a call that is forgotten and comes in again. It stops
+// at the first error, like extract, and returns it; want holds what was acknowledged until then.
 func story(fsys disk.FS, root string, workers int, want states) error {
 	if err := runOf(fsys, root, workers, 0, want); err != nil {
 		return err

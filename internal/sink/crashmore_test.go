@@ -52,9 +52,8 @@ func (m *memFS) load(t *testing.T, from, to string) {
 	test.OK(t, err)
 }
 
-// walk acts on a warehouse repeatedly: each time another operation on the disk fails (in the quick
-// tests: one of each kind), or the process dies at it, or the power is cut. Then check inspects the
-// result.
+// walk acts on a warehouse repeatedly: each time another operation on the disk fails (in the quick tests: one
+// of each kind), or the process dies at it, or the power is cut. Then check inspects the result.
 func walk(t *testing.T, from string, least int, act func(disk.FS, string) error, check func(*testing.T, disk.FS, string)) {
 	for _, c := range failures {
 		t.Run(c.name, func(t *testing.T) {
@@ -151,8 +150,7 @@ func TestEveryOperationOfARecovery(t *testing.T) {
 		}
 		test.OK(t, w.Close())
 	}
-	// A kill within a commit leaves an unfinished snapshot, or a complete one that never became
-	// current.
+	// A kill within a commit leaves an unfinished snapshot, or a complete one that never became current.
 	first := damageTo(t, from).s
 	copySnapshot(t, first, 2)
 	test.OK(t, os.CopyFS(filepath.Join(from, layout.SnapshotsName, layout.TempName("000003", disk.NewID())), os.DirFS(first.Dir)))

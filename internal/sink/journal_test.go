@@ -125,8 +125,7 @@ func TestJournalUnderManyPutters(t *testing.T) {
 	test.Same(t, putters*each, n, "records that were put (-) and came back (+)")
 }
 
-// Every prefix of a segment returns only complete records, in order, and all whose frame it
-// contains.
+// Every prefix of a segment returns only complete records, in order, and all whose frame it contains.
 func TestJournalCutAtAnyByte(t *testing.T) {
 	root, j := journalIn(t)
 	ends := []int64{0}
@@ -270,8 +269,7 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
-// If a segment of a run's journal is missing, its coverage is not believed: calls could be lost
-// silently.
+// If a segment of a run's journal is missing, its coverage is not believed: calls could be lost silently.
 func TestSegmentIsMissing(t *testing.T) {
 	run := layout.RunID(testDay, 1)
 	committed := &layout.Snapshot{Manifest: &layout.Manifest{}}

@@ -100,8 +100,7 @@ func TestSingleRecord(t *testing.T) {
 	sameRuns(t, root, "done: \nfailed: no room\ndone: ")
 }
 
-// On a full disk the lock keeps a note of each run, and the first run that can write makes the
-// rows.
+// On a full disk the lock keeps a note of each run, and the first run that can write makes the rows.
 func TestRowsOfAFullDisk(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)

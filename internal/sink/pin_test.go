@@ -24,8 +24,7 @@ var wholeDisk = func() disk.FS {
 	return fsys
 }()
 
-// nightAt makes snapshots committed a day apart, and returns what retention leaves an hour after
-// the last.
+// nightAt makes snapshots committed a day apart, and returns what retention leaves an hour after the last.
 func nightAt(t *testing.T, root string, from, to int64) (left []int64, now time.Time) {
 	t.Helper()
 	for n := from; n <= to; n++ {

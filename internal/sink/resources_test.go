@@ -381,8 +381,7 @@ func TestEveryResource(t *testing.T) {
 	}
 }
 
-// A customer forgotten by a number, in any spelling, is in no snapshot and no change, and does not
-// come back.
+// A customer forgotten by a number, in any spelling, is in no snapshot and no change, and does not come back.
 func TestForgetReachesCustomers(t *testing.T) {
 	t.Parallel()
 	x := &things{T: t, of: resource.Customers, root: t.TempDir()}

@@ -19,8 +19,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// sound makes a warehouse with a compacted month, two days, older snapshots, and data in its
-// journal.
+// sound makes a warehouse with a compacted month, two days, older snapshots, and data in its journal.
 func sound(t *testing.T) (root string) {
 	t.Helper()
 	root = filepath.Join(t.TempDir(), "w")

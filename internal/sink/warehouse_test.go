@@ -155,8 +155,7 @@ func checkFiles(t testing.TB, fsys disk.FS, s *layout.Snapshot) {
 	}
 }
 
-// body makes a call's JSON. Of three turns the first is spoken, the others are a tool's use and its
-// result.
+// body makes a call's JSON. Of three turns the first is spoken, the others are a tool's use and its result.
 func body(id string, start, end *int64, status, sentiment string, turns int) []byte {
 	num := func(v *int64) string {
 		if v == nil {
@@ -189,9 +188,8 @@ func body(id string, start, end *int64, status, sentiment string, turns int) []b
 		`"opt_out_sensitive_data_storage":false%s}`, id, status, num(start), num(end), analysis, transcript)
 }
 
-// A warehouse under random records, commits, restarts and moves holds what a map of calls would:
-// every call once, in its last state and place. Compacting months, alone or with new data, changes
-// no row.
+// A warehouse under random records, commits, restarts and moves holds what a map of calls would: every call
+// once, in its last state and place. Compacting months, alone or with new data, changes no row.
 func TestWarehouseAgainstAMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		disk, root := storyRoot(t)

@@ -14,8 +14,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// ask runs a statement in a stock DuckDB over files, and returns the first
-// row's first value.
+// ask runs a statement in a stock DuckDB over files, and returns the first row's first value.
 func ask(t *testing.T, setup, text string) any {
 	t.Helper()
 	db, err := duck.Open(duck.Config{Threads: 1})

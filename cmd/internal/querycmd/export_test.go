@@ -213,8 +213,7 @@ func modes(t *testing.T, path string) string {
 	return strings.Join(out, " ")
 }
 
-// Output contains calls, so only its owner may read it, unless an existing mode says
-// otherwise.
+// Output contains calls, so only its owner may read it, unless an existing mode says otherwise.
 func TestModesOfWhatIsMade(t *testing.T) {
 	longtest.Only(t)
 	copyWarehouse(t)

@@ -301,8 +301,7 @@ func TestErrorsNameNoFolder(t *testing.T) {
 	}
 }
 
-// Without users the server answers only under the machine's own names; with users it requires a
-// password.
+// Without users the server answers only under the machine's own names; with users it requires a password.
 func TestWhoMayRead(t *testing.T) {
 	s := newServer(t, 2, nil)
 	for _, host := range []string{"calls.example:8080", "calls.localhost:8080"} {

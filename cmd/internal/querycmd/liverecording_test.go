@@ -40,8 +40,7 @@ func recorded(t *testing.T, login login) (s *served, stored, gone, missing strin
 	return serverOf(t, d, login), "/calls/" + id(3), "/calls/" + id(4), "/calls/" + id(5)
 }
 
-// The page of a call plays its recording. The file is sent whole or in parts, and caches must not
-// share it.
+// The page of a call plays its recording. The file is sent whole or in parts, and caches must not share it.
 func TestRecording(t *testing.T) {
 	t.Parallel()
 	s, stored, gone, missing := recorded(t, nil)

@@ -136,8 +136,7 @@ func needed(report, call, word string) args {
 	return args{"name": report}
 }
 
-// company returns a small company, some of whose data is still missing. All its texts are the given
-// one.
+// company returns a small company, some of whose data is still missing. All its texts are the given one.
 func company(text string) analyticstest.Data {
 	at := time.Date(2024, 11, 18, 9, 0, 0, 0, time.UTC).UnixMilli()
 	quoted, _ := json.Marshal(text)
@@ -342,9 +341,8 @@ func contents(t *testing.T, root string) (out []string) {
 	return out
 }
 
-// Instructions in transcripts, summaries, metadata and extracted values have no effect: each request
-// gets one response, recorded texts are enclosed in marks that they cannot predict, and no file
-// changes.
+// Instructions in transcripts, summaries, metadata and extracted values have no effect: each request gets one
+// response, recorded texts are enclosed in marks that they cannot predict, and no file changes.
 func TestInstructionsChangeNothing(t *testing.T) {
 	t.Parallel()
 	for _, order := range longtest.Some(len(orders), orders) {

@@ -26,8 +26,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// scattered creates ./warehouse with random calls around two months of 2024, unknown values and
-// long names.
+// scattered creates ./warehouse with random calls around two months of 2024, unknown values and long names.
 func scattered(t *testing.T, seed uint64, n int) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -307,8 +306,7 @@ func or(s, other string) string {
 	return s
 }
 
-// checkLine compares a row of a table with the report's rows of its key: one of them must match in
-// all columns.
+// checkLine compares a row of a table with the report's rows of its key: one of them must match in all columns.
 func checkLine(t *testing.T, rows []map[string]string, l line) (compared int) {
 	t.Helper()
 	var mine []map[string]string

@@ -17,8 +17,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// safeTemp gives the statements' processes their own temporary folder, and checks that it stays
-// empty.
+// safeTemp gives the statements' processes their own temporary folder, and checks that it stays empty.
 func safeTemp(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
