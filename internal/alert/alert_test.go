@@ -51,8 +51,7 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
-// Evaluating the same window again reports nothing twice, and the same
-// evaluation produces the same ids.
+// Evaluating the same window again reports nothing twice, and the same evaluation produces the same ids.
 func TestSameWindowAgain(t *testing.T) {
 	p := Policy{Name: "rule", Definition: "1", Channels: []string{"a", "b"}}
 	ids := func() (out []string) {

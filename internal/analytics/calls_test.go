@@ -142,6 +142,7 @@ func TestVocabularyIsOne(t *testing.T) {
 
 // Exported tables have the oldest period first. The newest rows are found without the older files.
 func TestNewestRowsSpareOlderFiles(t *testing.T) {
+	longtest.Only(t)
 	var d analyticstest.Data
 	for i := range 4 {
 		id, start := fmt.Sprintf("c%d", i), int64(1_700_000_000_000+i*31*86_400_000)

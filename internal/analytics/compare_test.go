@@ -116,15 +116,12 @@ func TestComparisonEqualsTwoReports(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, d)
 	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-	for i, c := range []struct{ zone, by, since, until, before string }{
+	for _, c := range []struct{ zone, by, since, until, before string }{
 		{"Europe/Berlin", "", "2026-11-01T00:00:00+01:00", "2026-12-01T00:00:00+01:00", "2026-10-01T00:00:00+02:00"},
 		{"America/New_York", "agent", "2026-11-01T00:00:00-04:00", "2026-11-02T00:00:00-05:00", "2026-10-25T00:00:00-04:00"},
 		{"Australia/Lord_Howe", "hour,call_type", "2026-10-25T12:00:00+11:00", "2026-11-03T09:00:00+11:00", "2026-10-11T12:00:00+11:00"},
 		{"Asia/Kathmandu", "metadata.campaign", "2026-11-19T12:00:00Z", "2026-11-19T20:00:00Z", "2026-11-12T12:00:00Z"},
 	} {
-		if !longtest.On() && i != 1 {
-			continue
-		}
 		w := open(t, root, zone(t, c.zone))
 		steps, _ := sqlfiles.Steps("durations")
 		for _, f := range append(sqlfiles.Reports(), steps) {
@@ -315,12 +312,13 @@ func TestWhatIsNotCompared(t *testing.T) {
 
 // The previous period may be before all calls, even with two groups, whose keys have their own type.
 func TestComparedWithNothing(t *testing.T) {
+	longtest.Only(t)
 	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 30), nil)
 	first := w.Snapshot().Manifest.FilesOf("calls")[0].Period // a month or a day
 	month := parse(t, first[:len("2026-03")]+"-01T00:00:00Z")
-	compared, tried := 0, longtest.Each(13)
-	for i, f := range sqlfiles.Reports() {
-		if !f.Comparable() || !tried(i) {
+	compared := 0
+	for _, f := range sqlfiles.Reports() {
+		if !f.Comparable() {
 			continue
 		}
 		p, err := compare(w, time.UTC, f.Name, question.Params{By: "agent,hour", Field: "colour=true", Since: month, Until: month.AddDate(0, 1, 0)}, month.AddDate(1, 0, 0))
@@ -330,7 +328,7 @@ func TestComparedWithNothing(t *testing.T) {
 		rowsOf(t, w, f.Name, p)
 		compared++
 	}
-	if compared < 1 || longtest.On() && compared < 10 {
+	if compared < 10 {
 		t.Errorf("%d reports are compared by two groups", compared)
 	}
 }
@@ -386,9 +384,10 @@ func parse(t *testing.T, s string) time.Time {
 // For people, a group that is compared has one row: that of the stage or outcome that the header names, else the
 // clearest change. Its bounds are those of the whole answer.
 func TestGroupsHaveOneRow(t *testing.T) {
+	longtest.Only(t)
 	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 200), nil)
 	p := question.Params{By: "call_type", Since: parse(t, "2026-10-15T00:00:00Z"), Until: parse(t, "2026-11-25T00:00:00Z")}
-	for name, row := range longtest.Sorted(map[string]string{"funnel": `stage="completed"`, "outcomes": `outcome="completed"`, "disconnections": "", "tools": "", "costs": "", "agents": "all"}, 2) {
+	for name, row := range longtest.Sorted(map[string]string{"funnel": `stage="completed"`, "outcomes": `outcome="completed"`, "disconnections": "", "tools": "", "costs": "", "agents": "all"}) {
 		f, err := question.Report(name)
 		test.OK(t, err)
 		q := p.WithPrevious(time.UTC)

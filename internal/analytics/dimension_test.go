@@ -19,6 +19,7 @@ import (
 
 // A report on a day, week or month only reads the calls and rows around it, and so does an export.
 func TestConditionsOnTimeSpareOtherDays(t *testing.T) {
+	longtest.Only(t)
 	root := t.TempDir()
 	d := randomData(longtest.Rand(t), 80)
 	d.Compacted = nil
@@ -42,7 +43,7 @@ func TestConditionsOnTimeSpareOtherDays(t *testing.T) {
 		return rowsOf(t, w, name, p)
 	}
 	spared := 0
-	for name, around := range longtest.Sorted(reports, 7) {
+	for name, around := range longtest.Sorted(reports) {
 		want := answer(w, name)
 		fresh := open(t, root, w.Location())
 		from := time.Date(2026, 10, 23, 0, 0, 0, 0, time.UTC).Add(-around).UnixMilli()

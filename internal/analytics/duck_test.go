@@ -139,8 +139,7 @@ func TestManyChunks(t *testing.T) {
 	}
 }
 
-// Results are streamed: the first rows of a result of a terabyte arrive, and it need not be read to its
-// end.
+// Results are streamed: the first rows of a result of a terabyte arrive, and it need not be read to its end.
 func TestStreams(t *testing.T) {
 	conn := connect(t)
 	rows := query(t, conn, "SELECT i, repeat('x', 1000) FROM range(1000000000) r(i)")

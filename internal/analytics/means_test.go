@@ -59,6 +59,7 @@ func number(t *testing.T, v any) float64 {
 
 // Changes of costs and handle times are judged by bounds for means of skewed amounts.
 func TestMeansAreJudged(t *testing.T) {
+	longtest.Only(t)
 	r := rand.New(rand.NewPCG(8, 8))
 	since := time.Date(2026, 11, 9, 0, 0, 0, 0, time.UTC)
 	var calls []row
@@ -131,9 +132,7 @@ func TestMeansAreJudged(t *testing.T) {
 	check("agents", "handle_ms", "few", times, quantile(3*5), p) // with shares of connected, completed, successful and transferred calls
 	single := p
 	single.Columns, single.Strict = []string{"handle_ms", "change_low_handle_ms", "change_high_handle_ms"}, question.Strict{Answers: 4, Changes: 5}
-	if longtest.On() {
-		check("durations", "handle_ms", "", times, quantile(20), single)
-	}
+	check("durations", "handle_ms", "", times, quantile(20), single)
 	single.Bounds, single.Columns = true, append(single.Columns, "low_handle_ms", "high_handle_ms", "whole_handle_ms")
 	check("durations", "handle_ms", "", times, quantile(20), single)
 }

@@ -19,8 +19,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// namesakes returns a warehouse of agents and campaigns by id and name; the n-th in the list has n
-// calls.
+// namesakes returns a warehouse of agents and campaigns by id and name; the n-th in the list has n calls.
 func namesakes(t *testing.T, agents, campaigns [][2]string) *analytics.Warehouse {
 	t.Helper()
 	d := analyticstest.Data{Others: map[*schema.Table][]row{}}

@@ -9,12 +9,14 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/database"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
 // A snapshot of up to 4 MB is read with one thread, a larger one with DuckDB's default, and an
 // explicit setting is respected.
 func TestThreadsBySize(t *testing.T) {
+	longtest.Only(t)
 	open := opener(t)
 	threads := func(o Options) string {
 		t.Helper()
@@ -52,9 +54,8 @@ func TestOpenSnapshotsAreHeld(t *testing.T) {
 	}
 }
 
-// DuckDB pushes a condition below the view calls by inlining the expressions of its columns. The
-// expression of an outcome is long: it must occur once only, and not at all for a condition on
-// answered calls.
+// DuckDB pushes a condition below the view calls by inlining the expressions of its columns. The expression of
+// an outcome is long: it must occur once only, and not at all for a condition on answered calls.
 func TestConditionsOnOutcomesAreNotMultiplied(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []analyticstest.Row{{"call_id": "a"}}})

@@ -276,8 +276,7 @@ func sentimentShare(calls []row, sentiment string) any {
 
 func rated(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") }
 
-// goalsOfAgent are the outcomes that count as success for agents with a goal other than completed
-// calls.
+// goalsOfAgent are the outcomes that count as success for agents with a goal other than completed calls.
 var goalsOfAgent map[any][]string
 
 func agentsOf(g *group, aim aim, unit any) (out [][]any) {

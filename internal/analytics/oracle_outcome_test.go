@@ -199,8 +199,7 @@ func funnelOf(g *group) (out [][]any) {
 	return out
 }
 
-// worstOf returns the calls to listen to: those with a transcript, except if the caller never spoke
-// to the agent.
+// worstOf returns the calls to listen to: those with a transcript, except if the caller never spoke to the agent.
 func worstOf(g *group, turns map[any][]row) (out [][]any) {
 	type heardCall struct {
 		row

@@ -16,8 +16,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// successOf counts the calls in which a field was found, and those in which it had the wanted
-// value.
+// successOf counts the calls in which a field was found, and those in which it had the wanted value.
 func successOf(g *group, items map[any][]row, p question.Params, unit any) (out [][]any) {
 	g = &group{key: g.key, calls: inUnit(g.calls, unit)}
 	fieldName, wanted, _ := strings.Cut(p.Field, "=")
@@ -93,8 +92,7 @@ func withField(calls []row, items map[any][]row, p question.Params) (out []row) 
 	return out
 }
 
-// aim is the goal by which versions and agents are judged: the calls that count, and those that
-// succeed.
+// aim is the goal by which versions and agents are judged: the calls that count, and those that succeed.
 type aim struct {
 	of, hit func(row) bool
 	isField bool

@@ -14,8 +14,7 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// The oracle computes every report in plain Go from the same rows, using only what the reports'
-// headers promise.
+// The oracle computes every report in plain Go from the same rows, using only what the reports' headers promise.
 
 type row = analyticstest.Row
 
@@ -308,8 +307,7 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p question.Pa
 	return out
 }
 
-// sortGroups sorts groups whose order is by size, by what the report counts, which is not always
-// calls.
+// sortGroups sorts groups whose order is by size, by what the report counts, which is not always calls.
 func sortGroups(groups []*group, report string, p question.Params, turns, items map[any][]row) {
 	if ofTime(p.By) {
 		return

@@ -11,8 +11,7 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// rank returns a percentile of the values: the smallest that at least p % do not exceed; nil for too
-// few values.
+// rank returns a percentile of the values: the smallest that at least p % do not exceed; nil for too few values.
 func rank(values []int64, p int) any {
 	if n := len(values); n == 0 || p == 99 && n < 100 || p > 50 && p < 99 && n < 20 {
 		return nil

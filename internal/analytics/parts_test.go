@@ -33,9 +33,8 @@ func blank(t *testing.T, path string) (restore func()) {
 	return func() { write(raw) }
 }
 
-// A report over damaged files is refused or right: each refusal names a damaged
-// file, and once those that it names are restored, the answer is the right one, although all other
-// files are still damaged.
+// A report over damaged files is refused or right: each refusal names a damaged file, and once those that it
+// names are restored, the answer is the right one, although all other files are still damaged.
 func TestReportsOverDamagedFiles(t *testing.T) {
 	root := t.TempDir()
 	r := rand.New(rand.NewPCG(11, 0))

@@ -234,8 +234,7 @@ func randomData(r *rand.Rand, n int) analyticstest.Data {
 	return d
 }
 
-// The sink, which stores the number of failed tool calls, and the view tool_calls agree on
-// failures.
+// The sink, which stores the number of failed tool calls, and the view tool_calls agree on failures.
 func TestFailuresOfTools(t *testing.T) {
 	texts := slices.DeleteFunc(slices.Clone(answers), func(a answer) bool { return a.content == nil })
 	failed := eachOf(t, "is_failure", texts, func(a answer) string { return a.content.(string) })

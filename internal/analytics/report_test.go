@@ -267,6 +267,7 @@ func isNear(report string) bool {
 // depend on the age of their time zone databases: in that of DuckDB 1.5.6 Morocco has no summer
 // time, in those of Go 1.26 and Debian 12 it has.
 func TestLocalTimeEqualsTheCalendar(t *testing.T) {
+	longtest.Only(t)
 	r := rand.New(rand.NewPCG(9, 9))
 	calls := randomCalls(r, 500)
 	for i := range 60 { // far apart: many changes between them
@@ -274,7 +275,7 @@ func TestLocalTimeEqualsTheCalendar(t *testing.T) {
 	}
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
-	for _, name := range longtest.Some(6, []string{"America/New_York", "UTC", "Europe/Berlin", "Asia/Seoul", "Asia/Kathmandu", "Africa/Casablanca"}) {
+	for _, name := range []string{"America/New_York", "UTC", "Europe/Berlin", "Asia/Seoul", "Asia/Kathmandu", "Africa/Casablanca"} {
 		w := open(t, root, zone(t, name))
 		if got := sqlOf(t, w, "SELECT count(*) FROM calls WHERE local_start IS DISTINCT FROM timezone(?1, start_at) AND (start_at < TIMESTAMP '2026-01-01' OR ?1 <> 'Africa/Casablanca')", name); got[0][0] != int64(0) {
 			t.Errorf("%s: %v starts have another local time than the calendar's", name, got[0][0])

@@ -86,8 +86,7 @@ func TestMaskedTurnsMaskToolCalls(t *testing.T) {
 	}
 }
 
-// Every report is answered or denied according to what it reads, and a masked column appears
-// nowhere.
+// Every report is answered or denied according to what it reads, and a masked column appears nowhere.
 func TestReportsByRights(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{

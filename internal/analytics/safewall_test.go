@@ -112,8 +112,7 @@ func TestSealedDatabaseRefuses(t *testing.T) {
 
 var everyForm = longtest.Int("every-form", 192, 4, "write each of DuckDB's relations in every n-th form only")
 
-// harmless are the plan operators that read only the warehouse's files, the statement's own values,
-// or nothing.
+// harmless are the plan operators that read only the warehouse's files, the statement's own values, or nothing.
 var harmless = strings.Fields(`READ_PARQUET DUMMY_SCAN EMPTY_RESULT CTE_SCAN DELIM_GET EXPRESSION_GET COLUMN_DATA_GET CHUNK_GET RANGE GENERATE_SERIES UNNEST
 	JSON_EACH JSON_TREE SUMMARY REPEAT REPEAT_ROW PG_TIMEZONE_NAMES PROJECTION FILTER AGGREGATE LIMIT ORDER_BY TOP_N WINDOW DISTINCT CROSS_PRODUCT
 	COMPARISON_JOIN DELIM_JOIN ANY_JOIN ASOF_JOIN POSITIONAL_JOIN DEPENDENT_JOIN UNION EXCEPT INTERSECT CTE REC_CTE PIVOT UNPIVOT`)

@@ -238,6 +238,7 @@ func eachService(l latencies, faults float64, moments ...float64) (all []setting
 
 // Over an hour (with -long six), a service that counts at random refuses no more than that.
 func TestStrictForGood(t *testing.T) {
+	longtest.Only(t)
 	for _, d := range distributions {
 		s := setting{latencies: d.latencies, algorithm: limit.SlidingLog, moment: atRandom}
 		out := s.run(t, 1, time.Duration(*seeds)*36*time.Minute)
@@ -251,6 +252,7 @@ func TestStrictForGood(t *testing.T) {
 // A client that was active before the run is hardly refused in its first minutes.
 // docs/design/benchmarks.md has these figures.
 func TestFourMinutesWithAnotherClient(t *testing.T) {
+	longtest.Only(t)
 	runs := *neighbour
 	for _, c := range []struct {
 		algorithm limit.Algorithm
@@ -283,6 +285,7 @@ func TestFourMinutesWithAnotherClient(t *testing.T) {
 // Another client of the same limits gets through, and the run uses the rest, even if no refusal names a
 // waiting time. docs/design/benchmarks.md has these measurements.
 func TestNeighbours(t *testing.T) {
+	longtest.Only(t)
 	const minutes = 15
 	runs := min(*neighbour, 8)
 	for _, c := range []struct {

@@ -15,8 +15,7 @@ import (
 	"callhouse/internal/wire/wiretest"
 )
 
-// objectJSON reports what encoding/json accepts, as a reference. It allows ten times deeper nesting
-// than Decode.
+// objectJSON reports what encoding/json accepts, as a reference. It allows ten times deeper nesting than Decode.
 func objectJSON(body []byte) bool {
 	text := bytes.TrimLeft(body, " \t\r\n")
 	return json.Valid(body) && len(text) > 0 && text[0] == '{'

@@ -18,8 +18,7 @@ import (
 
 const testdata = "../../testdata"
 
-// fetchedAt is when the payloads were fetched, and settledAt, two hours later, when their calls are
-// judged.
+// fetchedAt is when the payloads were fetched, and settledAt, two hours later, when their calls are judged.
 var (
 	fetchedAt = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC).UnixMilli()
 	settledAt = fetchedAt + 2*time.Hour.Milliseconds()

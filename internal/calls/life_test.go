@@ -18,8 +18,7 @@ const (
 	noon = int64(1795089600000) // 2026-11-19T12:00Z, the start of the calls below
 )
 
-// The table of a call's life. Each call is given by its JSON besides id and start, and judged some
-// time later.
+// The table of a call's life. Each call is given by its JSON besides id and start, and judged some time later.
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	const (
@@ -124,8 +123,7 @@ func TestSettleThin(t *testing.T) {
 	}
 }
 
-// A thin item that shows the end of a call does not settle it if its record was fetched while it was
-// open.
+// A thin item that shows the end of a call does not settle it if its record was fetched while it was open.
 func TestSettleThinAfterOpen(t *testing.T) {
 	t.Parallel()
 	const open = `"id":"a","status":"ongoing","start_at":1795089600000,"end_at":null,"call_analysis":null,"call_cost":null`
@@ -235,9 +233,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// A transcript that is null soon after its call's end may still come: the call stays pending, and
-// its record is requested again, until the grace period ends or there is evidence that there will
-// be none.
+// A transcript that is null soon after its call's end may still come: the call stays pending, and its record is
+// requested again, until the grace period ends or there is evidence that there will be none.
 func TestTranscriptMayComeLate(t *testing.T) {
 	t.Parallel()
 	const end = noon + 60_000

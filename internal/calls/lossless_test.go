@@ -29,8 +29,7 @@ func init() {
 	longtest.Checks(30, 100)
 }
 
-// roundTrip writes rows into a file of a schema, and returns the schema and the rows that are read
-// from it.
+// roundTrip writes rows into a file of a schema, and returns the schema and the rows that are read from it.
 func roundTrip(t rapid.TB, s *parquet.Schema, rows ...parquet.Row) (*parquet.Schema, []parquet.Row) {
 	t.Helper()
 	var b bytes.Buffer
@@ -113,8 +112,7 @@ func checkLost(t rapid.TB, body []byte, c *Call) {
 	}
 }
 
-// checkFit checks what all readers of the files rely on: valid UTF-8, and JSON columns that any
-// parser accepts.
+// checkFit checks what all readers of the files rely on: valid UTF-8, and JSON columns that any parser accepts.
 func checkFit(t rapid.TB, c *Call) {
 	t.Helper()
 	eachText(c, func(text *parquet.Value, isJSON bool) {

@@ -78,8 +78,7 @@ func itemOf(t rapid.TB, detail *Call) *Call {
 	return c.Clone()
 }
 
-// A list item and then the detail give the same as the detail alone, and repeating the list item
-// changes nothing.
+// A list item and then the detail give the same as the detail alone, and repeating the list item changes nothing.
 func TestMergeItemDetail(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -252,8 +251,7 @@ func TestMergeMissing(t *testing.T) {
 	}
 }
 
-// A call that became missing must not share memory with the older state: its Call is reused for the
-// next one.
+// A call that became missing must not share memory with the older state: its Call is reused for the next one.
 func TestMergeIntoItsOwnMemory(t *testing.T) {
 	t.Parallel()
 	old := decodedIn(t, `{"id":"a","transcript":[{"role":"user"},{"role":"agent"}]}`, schema.KindDetail)

@@ -93,6 +93,7 @@ func TestServicesWithoutPages(t *testing.T) {
 // The warehouse's state about pages names no call and quotes no text of the service, since every
 // later snapshot contains it.
 func TestStoredStateOfPagesNamesNoCall(t *testing.T) {
+	longtest.Only(t)
 	for v2, want := range map[string]string{"wrong-turns=1": "differs", "off": "404 not found", "off=403": "403 forbidden", "422": "status 422"} {
 		synctest.Test(t, func(t *testing.T) {
 			mode, err := sandbox.ParseV2(v2)
@@ -128,6 +129,7 @@ func TestShortPages(t *testing.T) {
 // When v2 was found wrong, all its transcripts are fetched again; if the time does not suffice, later
 // runs continue.
 func TestFetchedAgainOverSeveralNights(t *testing.T) {
+	longtest.Only(t)
 	synctest.Test(t, func(t *testing.T) {
 		st := newFixture(t, sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 600, Days: 3, Origin: origin}})
 		night := func(limit time.Duration) Report {

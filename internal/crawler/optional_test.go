@@ -152,7 +152,7 @@ func TestOptionalWorkDelaysNoTranscript(t *testing.T) {
 		{"all but calls", func(r *http.Request) bool { return !strings.HasPrefix(r.URL.Path, "/v3/calls") }, failings, 70, FromV3, 6 * time.Minute},
 		{"records", func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v3/agents/") }, failings, 70, Auto, 150 * time.Second},
 	}
-	tried, n, usually := longtest.Each(24), 0, map[Source]time.Duration{}
+	tried, n, usually := longtest.Each(40), 0, map[Source]time.Duration{}
 	for _, op := range operations {
 		for _, how := range slices.Sorted(maps.Keys(op.fails)) {
 			if n++; !tried(n - 1) {

@@ -19,6 +19,7 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/recording"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -160,6 +161,7 @@ func (a *archive) row(id string) string {
 // A rejected or missing recording costs one request for a new link, unless the link came in this
 // run. The outcome depends on the answer.
 func TestRenewedLinks(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	const day = 24 * time.Hour
 	for _, c := range []struct {
@@ -236,11 +238,11 @@ func TestRest(t *testing.T) {
 func TestNewestFirst(t *testing.T) {
 	t.Parallel()
 	a := open(t)
-	for day := 25; day > 0; day-- {
+	for day := 12; day > 0; day-- {
 		a.put(day, fmt.Sprintf("/ok%02d", day))
 	}
 	requested, _ := a.run(time.Hour) // over several connections, so that neighbours may overtake each other
-	if list := strings.Split(requested, ", "); len(list) != 25 || slices.Index(list, "/ok01") > slices.Index(list, "/ok25") {
+	if list := strings.Split(requested, ", "); len(list) != 12 || slices.Index(list, "/ok01") > slices.Index(list, "/ok12") {
 		t.Errorf("asked %s", requested)
 	}
 }
@@ -248,6 +250,7 @@ func TestNewestFirst(t *testing.T) {
 // A host that sends six KiB a second neither holds one recording for longer than its call lasted, nor a run for long:
 // recordings that it does send count as slow, and the run leaves the rest to the next. extract recordings goes on.
 func TestSlowRecordings(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	for _, c := range []struct {
 		size        int // slower than they play, or just slow

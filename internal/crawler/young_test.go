@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
@@ -141,6 +142,7 @@ func follows(t *testing.T, notYet http.HandlerFunc, until time.Duration) (reques
 // A process that follows the service asks again after pauses that grow with the time since the call's
 // end, without a commit in between, and not before the host allows it.
 func TestNotThereYetWhileFollowing(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	for name, c := range notYet {
 		requested := follows(t, c.answer, 100*time.Minute)
@@ -165,6 +167,7 @@ func TestNotThereYetWhileFollowing(t *testing.T) {
 
 // Recordings that are not there yet do not stop the others of their host.
 func TestOthersOfTheHost(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	const each = 30
 	a := open(t)
@@ -190,6 +193,7 @@ func TestOthersOfTheHost(t *testing.T) {
 // A new link makes a recording due at once, even if it was given up, as does another signature unless
 // many were tried.
 func TestNewLink(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	a := open(t)
 	old := a.now.AddDate(0, 0, -10)

@@ -208,8 +208,7 @@ func code(err error) string {
 	return fmt.Sprint(err)
 }
 
-// A statement that ends its process ends the connections of its user, who can connect again, and of
-// nobody else.
+// A statement that ends its process ends the connections of its user, who can connect again, and of nobody else.
 func TestAStatementEndsItsProcess(t *testing.T) {
 	s := serve(t, true)
 	ana, too, bo := s.connect("ana"), s.connect("ana"), s.connect("bo")
@@ -281,8 +280,7 @@ func TestNothingIsSaidWithinAMessage(t *testing.T) {
 	}
 }
 
-// Cancel requests, messages sent before the server has answered, and the server's end reach the
-// process.
+// Cancel requests, messages sent before the server has answered, and the server's end reach the process.
 func TestOrders(t *testing.T) {
 	s := serve(t, false)
 	c := s.connect("ana")

@@ -10,8 +10,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// The folders of a warehouse's snapshots are no warehouses, and the error names the one that is
-// meant.
+// The folders of a warehouse's snapshots are no warehouses, and the error names the one that is meant.
 func TestCheckRoot(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	test.OK(t, err)

@@ -91,8 +91,7 @@ func TestSpansIn(t *testing.T) {
 	test.Same(t, []Span{{From: 8, To: 11, Kind: "person"}}, got, "spans")
 }
 
-// An error or a malformed answer counts as unchecked; after several failures no more requests are
-// sent.
+// An error or a malformed answer counts as unchecked; after several failures no more requests are sent.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter) bool{

@@ -37,8 +37,7 @@ func (s scores) of(kind string, spoken bool) *score {
 	return s[name]
 }
 
-// judge compares the values found in a conversation with those planted, and calls note for
-// differences.
+// judge compares the values found in a conversation with those planted, and calls note for differences.
 func (s scores) judge(turns []Turn, labels []label, spans []Span, note func(kind, what, text string)) {
 	for _, l := range labels {
 		c := s.of(l.kind, l.spoken)

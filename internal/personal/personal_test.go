@@ -132,8 +132,7 @@ func rewrite(text string, spans []Span, by func(Span) string) string {
 	return text
 }
 
-// A number may be spread over turns, with an acknowledgement or a repetition by the other side
-// between them.
+// A number may be spread over turns, with an acknowledgement or a repetition by the other side between them.
 func TestConversation(t *testing.T) {
 	t.Parallel()
 	f := all(t)

@@ -51,8 +51,7 @@ func check(t interface{ Fatalf(string, ...any) }, f *Finder, turns []Turn) {
 	}
 }
 
-// For any text, spans are in order, do not overlap, split no character, and leave the rest of the
-// text unchanged.
+// For any text, spans are in order, do not overlap, split no character, and leave the rest of the text unchanged.
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	f := all(t)
@@ -197,8 +196,7 @@ func TestRedactedStaysAtRandom(t *testing.T) {
 	}
 }
 
-// Only a known kind in brackets, is a replacement; other words in brackets
-// do not hide what follows them.
+// Only a known kind in brackets, is a replacement; other words in brackets do not hide what follows them.
 func TestReplacements(t *testing.T) {
 	t.Parallel()
 	f := withPatterns(t)

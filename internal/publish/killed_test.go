@@ -42,6 +42,7 @@ func TestMain(m *testing.M) {
 // fail. A table always has the files of a single commit; once a publication completes, all tables
 // have those of the last commit, nothing is left over, and no complete file was uploaded again.
 func TestKilledForReal(t *testing.T) {
+	longtest.Only(t)
 	b := newBucket(t)
 	h := newTestWarehouse(t)
 	l := newLake(h, "s3://lake/killed")

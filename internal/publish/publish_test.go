@@ -187,9 +187,8 @@ func (l *lake) data(s *snapshot) map[string]iceberg.DataFile {
 	return out
 }
 
-// check compares the tables with the warehouse: main and the last tag with its current snapshot,
-// each other tag with its own snapshot. It opens every file, and fails on objects that no snapshot
-// needs.
+// check compares the tables with the warehouse: main and the last tag with its current snapshot, each other tag
+// with its own snapshot. It opens every file, and fails on objects that no snapshot needs.
 func (l *lake) check() {
 	l.source.t.Helper()
 	now, all := l.source.snapshots()
@@ -378,8 +377,7 @@ func TestTablesFollow(t *testing.T) {
 
 var errKilled = errors.New("killed")
 
-// mortal is the store of a program killed at the left-th operation: before it, or, with after, when
-// it is done.
+// mortal is the store of a program killed at the left-th operation: before it, or, with after, when it is done.
 type mortal struct {
 	store.Store
 	mu      sync.Mutex
@@ -427,9 +425,8 @@ func (m *mortal) Remove(ctx context.Context, uris []string) error {
 	return m.do(func() error { return m.Store.Remove(ctx, uris) })
 }
 
-// TestKilledAnywhere kills publications at each operation on the destination. Each table is then at
-// a single commit, old or new; the next publication completes, leaves nothing over, and uploads no
-// complete file again.
+// TestKilledAnywhere kills publications at each operation on the destination. Each table is then at a single
+// commit, old or new; the next publication completes, leaves nothing over, and uploads no complete file again.
 func TestKilledAnywhere(t *testing.T) {
 	tried := longtest.Each(150)
 	for _, after := range []bool{false, true} {
@@ -597,9 +594,9 @@ func TestHealed(t *testing.T) {
 	}
 }
 
-// TestAltered publishes to tables that other programs have changed, again and again: publishing
-// restores them.
+// TestAltered publishes to tables that other programs have changed, again and again: publishing restores them.
 func TestAltered(t *testing.T) {
+	longtest.Only(t)
 	h, to := newTestWarehouse(t), t.TempDir()
 	for day := range 2 {
 		h.night(call{"a", "x", day, day, 1})

@@ -272,6 +272,7 @@ func TestCatalogServer(t *testing.T) {
 // TestBusyCatalog publishes through a catalog that fails one of five requests with 429, 500, 502,
 // 503, 504, or no answer, before or after performing it.
 func TestBusyCatalog(t *testing.T) {
+	longtest.Only(t)
 	h := newTestWarehouse(t)
 	c := newCatalogServer(t)
 	var mu sync.Mutex
@@ -345,8 +346,7 @@ func TestCredentialsStay(t *testing.T) {
 	}
 }
 
-// TestNoCatalog connects to addresses without a working catalog: the message is one comprehensible
-// line.
+// TestNoCatalog connects to addresses without a working catalog: the message is one comprehensible line.
 func TestNoCatalog(t *testing.T) {
 	for name, c := range map[string]struct {
 		status     int

@@ -217,8 +217,7 @@ func TestHostLearnsNothing(t *testing.T) {
 	test.Same(t, 2, len(seen), "requests")
 }
 
-// TestPrivateAddresses tries links into this machine's network: each is refused before a byte is
-// sent.
+// TestPrivateAddresses tries links into this machine's network: each is refused before a byte is sent.
 func TestPrivateAddresses(t *testing.T) {
 	var requested atomic.Int64
 	inner := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -118,9 +118,8 @@ func (s *score) shapes(t *testing.T, file string) {
 	}
 }
 
-// The corpus has names and forms of secrets and harmless values, with the expected results. The
-// rules miss random texts under ambiguous names and secrets in sentences.
-// docs/reference/organisation.md has the numbers.
+// The corpus has names and forms of secrets and harmless values, with the expected results. The rules miss
+// random texts under ambiguous names and secrets in sentences. docs/reference/organisation.md has the numbers.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	for _, of := range []struct {

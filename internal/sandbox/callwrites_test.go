@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/test"
 )
@@ -91,6 +92,7 @@ func TestCreateCallV2(t *testing.T) {
 // TestPagesHoldOrderedCalls orders calls at random moments, with few computed calls between, and
 // reads all lists: each is complete, sorted by start, and has each call once.
 func TestPagesHoldOrderedCalls(t *testing.T) {
+	longtest.Only(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := NewManualClock(busy)
 		s := newServer(t, Options{World: Config{Seed: rapid.Uint64().Draw(rt, "seed"),

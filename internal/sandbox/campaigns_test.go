@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/test"
 )
@@ -168,6 +169,7 @@ func TestPausedByUser(t *testing.T) {
 // TestCallTimeWindows checks the UTC spans in which campaigns call, when Berlin's clocks change,
 // and in Kolkata with its half-hour offset.
 func TestCallTimeWindows(t *testing.T) {
+	longtest.Only(t)
 	type span struct{ from, to string }
 	for name, c := range map[string]struct {
 		created, window string
@@ -254,6 +256,7 @@ func TestCallTimeWindows(t *testing.T) {
 // not change; the counts match the calls; a campaign makes no calls while a user holds it or
 // outside its hours; and unless cancelled it calls as many people as planned at creation.
 func TestComputedCampaignsAddUp(t *testing.T) {
+	longtest.Only(t)
 	checks(t, 4)
 	type look struct {
 		at    time.Time

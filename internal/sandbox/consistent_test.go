@@ -10,14 +10,15 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/test"
 )
 
-// TestTheCompanyIsConsistent looks up the agent version of every call through the API: a flow agent
-// follows the edges of its graph, a single-prompt agent makes no moves, and both call only their
-// own tools.
+// TestTheCompanyIsConsistent looks up the agent version of every call through the API: a flow agent follows the
+// edges of its graph, a single-prompt agent makes no moves, and both call only their own tools.
 func TestTheCompanyIsConsistent(t *testing.T) {
+	longtest.Only(t)
 	s := newServer(t, Options{World: Config{Calls: 600, Agents: 8}, Organisation: organisation.Config{Pace: 5}})
 	get := func(target string) map[string]any {
 		w := do(s, "GET", target)
@@ -162,8 +163,7 @@ func TestRegistryHasTheSchemasOfAgents(t *testing.T) {
 	}
 }
 
-// TestEverySchemaIsOne compiles all schemas of a large organisation's registry, now and after
-// edits.
+// TestEverySchemaIsOne compiles all schemas of a large organisation's registry, now and after edits.
 func TestEverySchemaIsOne(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 5}, Organisation: organisation.Config{Sizes: organisation.Large(), Pace: 20}})
 	seen, versions := map[string]bool{}, map[any]bool{}

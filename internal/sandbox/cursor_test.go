@@ -158,8 +158,7 @@ func TestEmptyListIs404(t *testing.T) {
 	}
 }
 
-// TestPageGoesOnBehindWhatNoLongerMatches changes the last campaign of a page before the next one
-// is requested.
+// TestPageGoesOnBehindWhatNoLongerMatches changes the last campaign of a page before the next one is requested.
 func TestPageGoesOnBehindWhatNoLongerMatches(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 60, Campaigns: -1}})
 	var ids []string

@@ -21,8 +21,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// send sends a request with a body (none if empty), validates the answer against its document, and
-// returns it.
+// send sends a request with a body (none if empty), validates the answer against its document, and returns it.
 func send(t testing.TB, s http.Handler, method, target, body string) (status int, answer map[string]any) {
 	t.Helper()
 	r := httptest.NewRequest(method, "http://sandbox"+target, strings.NewReader(body))
@@ -87,8 +86,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	}
 }
 
-// TestEveryOperationOfTheContract checks that the table has the contract's 15 operations of v3 and
-// 13 of v2.
+// TestEveryOperationOfTheContract checks that the table has the contract's 15 operations of v3 and 13 of v2.
 func TestEveryOperationOfTheContract(t *testing.T) {
 	for _, name := range strings.Split(strings.TrimSpace(string(test.Read(t, "testdata/contract.txt"))), "\n") {
 		i := slices.IndexFunc(operation.All(), func(o operation.Operation) bool { return o.Method+" "+o.Path == name })

@@ -42,8 +42,7 @@ func readDocument(v2 bool) judgedDocument {
 	return d
 }
 
-// closed copies schemas so that their objects allow no undeclared fields, unless they say
-// otherwise.
+// closed copies schemas so that their objects allow no undeclared fields, unless they say otherwise.
 func closed(value any, schemas map[string]any) any {
 	switch v := value.(type) {
 	case []any:
@@ -78,8 +77,7 @@ func closed(value any, schemas map[string]any) any {
 	return value
 }
 
-// judge fails the test unless the document describes an answer's status, type and all of its
-// fields.
+// judge fails the test unless the document describes an answer's status, type and all of its fields.
 func judge(t testing.TB, r *http.Request, w *httptest.ResponseRecorder) {
 	t.Helper()
 	o, _, allowed := operation.Match(r.Method, r.URL.Path)

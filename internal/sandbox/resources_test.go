@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/test"
 )
@@ -165,6 +166,7 @@ func state(s *Server, resource string, at time.Time) map[string]organisation.Obj
 // TestEditsExplainEveryDifference applies the log of edits to the truth at one instant and compares
 // the result with the truth at another.
 func TestEditsExplainEveryDifference(t *testing.T) {
+	longtest.Only(t)
 	s := newServer(t, lively())
 	happened := map[string]int{}
 	for _, r := range organisation.All() {
@@ -249,9 +251,9 @@ func seenAsTruth(t *testing.T, s *Server, resource string, from, to time.Time) {
 	}
 }
 
-// TestOrganisationIsAFunctionOfSeedAndTime queries two servers of the same seed in different
-// orders.
+// TestOrganisationIsAFunctionOfSeedAndTime queries two servers of the same seed in different orders.
 func TestOrganisationIsAFunctionOfSeedAndTime(t *testing.T) {
+	longtest.Only(t)
 	a, b := newServer(t, lively()), newServer(t, lively())
 	b.Organisation().Truth("agents", busy.Add(60*day))
 	for _, r := range organisation.All() {
@@ -280,8 +282,7 @@ func TestOrganisationIsAFunctionOfSeedAndTime(t *testing.T) {
 	}
 }
 
-// TestListsOfResources requests lists in every order, with every filter, and across changes between
-// two pages.
+// TestListsOfResources requests lists in every order, with every filter, and across changes between two pages.
 func TestListsOfResources(t *testing.T) {
 	o := lively()
 	s := newServer(t, o)
@@ -348,6 +349,7 @@ func TestListsOfResources(t *testing.T) {
 // TestPagesOfResourcesGoOn follows a list while objects appear and vanish: every object present
 // throughout is seen once.
 func TestPagesOfResourcesGoOn(t *testing.T) {
+	longtest.Only(t)
 	s := newServer(t, lively())
 	org := s.Organisation()
 	first := s.World().Agents()
@@ -425,6 +427,7 @@ func TestResourceFaults(t *testing.T) {
 // TestCampaignsMakeCalls compares the counts of campaigns with their listed calls, and the calls
 // with the campaigns' windows.
 func TestCampaignsMakeCalls(t *testing.T) {
+	longtest.Only(t)
 	o := Options{World: Config{Calls: 4000, Campaigns: 5}, CampaignInCalls: true}
 	s := newServer(t, o)
 	seen := map[string]bool{}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox/world"
 	"callhouse/internal/test"
 )
@@ -168,6 +169,7 @@ func alike(c map[string]any) map[string]any {
 
 // TestBulkFilters compares every filter with a brute-force search.
 func TestBulkFilters(t *testing.T) {
+	longtest.Only(t)
 	s := newServer(t, Options{World: Config{Seed: 2, Calls: 300, TieRate: .5}})
 	var all []*world.View
 	for v := range s.World().Visible(busy) {

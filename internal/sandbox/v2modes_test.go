@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"callhouse/internal/test"
+
+	"callhouse/internal/longtest"
 )
 
 // v2Statuses requests a list at both paths, and one call.
@@ -57,6 +59,7 @@ func TestV2Off(t *testing.T) {
 
 // TestV2WrongTurns compares transcripts with v3's: some lack a turn, some have another character.
 func TestV2WrongTurns(t *testing.T) {
+	longtest.Only(t)
 	s := newServer(t, Options{World: Config{Calls: 300}, V2: mode(t, "wrong-turns=.3")})
 	missing, changed := 0, 0
 	for _, c := range getAllBulk(t, s, bulkPath, `{"limit":500}`) {

@@ -143,7 +143,7 @@ func TestOthersRows(t *testing.T) {
 	h := start(t, limit(map[string]rights.Rights{"agency": {Agents: []string{"own", "nobody's"}}}))
 	analyticstest.Write(t, h.root, 2, analyticstest.Agencies())
 	all, agency := h.connectAs(t, "somebody"), h.connectAs(t, "agency")
-	for _, a := range longtest.Some(7, attacks()) {
+	for _, a := range longtest.Some(14, attacks()) {
 		if !strings.Contains(output(t, all, a.sql), a.sign) {
 			t.Errorf("%s is no attack: it tells somebody without limits nothing", a.sql)
 		}

@@ -362,6 +362,7 @@ func TestStopped(t *testing.T) {
 // Idle clients in a transaction, or before its end in the extended protocol, are disconnected;
 // others are not.
 func TestIdleInTransaction(t *testing.T) {
+	longtest.Only(t)
 	h := start(t, nil)
 	ended := func(c *pgx.Conn) string {
 		t.Helper()

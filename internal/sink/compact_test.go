@@ -225,6 +225,7 @@ func timed(t *testing.T, root string, now *time.Time, follow *disk.Follow) *Ware
 // A process that follows the service commits once a minute, counted from the last commit of an
 // earlier process, and less often if its commits are large.
 func TestRested(t *testing.T) {
+	longtest.Only(t)
 	now := time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
 	root := filepath.Join(t.TempDir(), "w")
 	open := func() *Warehouse {

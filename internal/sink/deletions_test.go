@@ -103,6 +103,7 @@ func TestForgetRecordings(t *testing.T) {
 // A process dies at every operation of a forget. Then the call and its recording are both there, or
 // the next command deletes what is left of the recording.
 func TestForgetRecordingsKilled(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	for _, powerCut := range []bool{false, true} {
 		both, neither := 0, 0

@@ -120,6 +120,7 @@ func noTrace(t *testing.T, root string, ids ...string) {
 }
 
 func TestForgetByNumberAndTime(t *testing.T) {
+	longtest.Only(t)
 	for _, c := range longtest.Some(3, []struct {
 		name string
 		sel  Selection
@@ -175,6 +176,7 @@ func snapshotsOf(t *testing.T, root string) (names []string) {
 // What forget removes need not be readable: an older snapshot with any damage is removed,
 // and its calls are found in it as far as it can be read.
 func TestForgetRemovesDamagedSnapshots(t *testing.T) {
+	longtest.Only(t)
 	of := func(w *Warehouse, n int64, path string) string {
 		return filepath.Join(w.opts.Root, layout.SnapshotsName, layout.SnapshotName(n), path)
 	}
@@ -215,7 +217,7 @@ func TestForgetRemovesDamagedSnapshots(t *testing.T) {
 			_, err := w.Repair(t.Context(), false, repaired(w), nil)
 			return err
 		},
-	}, 3) {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := older(t)

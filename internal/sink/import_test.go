@@ -47,6 +47,7 @@ func line(id string, start int64, more string) string {
 
 // TestImportMergesByAge imports into a warehouse whose run fetched before or after.
 func TestImportMergesByAge(t *testing.T) {
+	longtest.Only(t)
 	day := testDay.UnixMilli() - 48*3_600_000
 	spoken := `,"transcript":[{"role":"user","content":"hello"}]`
 	for _, c := range []struct {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/test"
 )
@@ -71,6 +72,7 @@ func TestSnapshotsAreRemoved(t *testing.T) {
 // Whichever operation of a removal is the last one: what is left is the whole snapshot, or
 // none, and the next run removes it.
 func TestRemovalIsInterrupted(t *testing.T) {
+	longtest.Only(t)
 	m, root, open := removable(t)
 	number := numbers(t, m, root)[0]
 	victim := layout.SnapshotName(number)

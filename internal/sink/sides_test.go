@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
@@ -212,6 +213,7 @@ func TestDirection(t *testing.T) {
 // One caller in four spellings has one normal form if the country of national numbers is known;
 // masked or withheld numbers have none.
 func TestNormalNumbers(t *testing.T) {
+	longtest.Only(t)
 	x := newNumbered(t, "")
 	for i, spelling := range []string{"+82_10-1234-5678", "01012345678", "010-1234-5678", "tel:+82-10-1234-5678", "anonymous", "+0000"} {
 		x.call(i, fmt.Sprintf("%d inbound %s 0211112222 -", i, spelling))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/test"
@@ -178,6 +179,7 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 
 // The receipt lists where the number and the ids occur in rows of others, which stay as they are.
 func TestForgetListsMentions(t *testing.T) {
+	longtest.Only(t)
 	w := personWarehouse(t, true)
 	r := mustForget(t, w, Selection{Numbers: []string{herSpellings[0]}})
 	if _, where := tracesOf(t, w.opts.Root, slices.Concat(herCalls[2:], []string{herWords, "customer-0"})...); len(where) > 0 {

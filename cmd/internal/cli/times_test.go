@@ -58,8 +58,7 @@ func TestParseTime(t *testing.T) {
 		{"24h", time.UTC, "2026-11-20T20:30:00Z"},
 		{"7d", time.UTC, "2026-11-14T20:30:00Z"},
 		{"2w", time.UTC, "2026-11-07T20:30:00Z"},
-		// A repeated hour means its first occurrence, and a skipped one means the end of the gap,
-		// in every zone.
+		// A repeated hour means its first occurrence, and a skipped one means the end of the gap, in every zone.
 		{"2026-10-25T02:30", berlin, "2026-10-25T02:30:00+02:00"},
 		{"2026-10-25T03:00", berlin, "2026-10-25T03:00:00+01:00"},
 		{"2026-03-29T02:30", berlin, "2026-03-29T03:00:00+02:00"},

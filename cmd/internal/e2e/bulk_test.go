@@ -39,9 +39,8 @@ func (c *company) bulkState() schema.BulkState {
 	return s.Manifest.Bulk.State
 }
 
-// Whatever the service's v2 pages contain, the warehouse equals v3, value by value, after the first
-// run. The next night depends on the first one's result and on the calls due: the quick tests try
-// one such night for each.
+// Whatever the service's v2 pages contain, the warehouse equals v3, value by value, after the first run. The next
+// night depends on the first one's result and on the calls due: with -worlds 1, one such night is tried for each.
 func TestBulkPagesOfEveryKind(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -54,9 +53,8 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 	plain, _ := of("")
 	plain.mustExtract("--transcripts", "v3")
 	want, due := plain.sum(), plain.service.Server.Stats().ByKind["detail"]
-	tried := longtest.Each(6)
 	const few = 30 // records: twenty of the first page, and one in 500
-	for i, m := range []struct {
+	for _, m := range []struct {
 		v2      string
 		pages   int64 // maximum
 		details int64 // maximum; 0: all
@@ -81,9 +79,6 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 	} {
 		t.Run(m.v2, func(t *testing.T) {
 			t.Parallel()
-			if !tried(i) && m.state != schema.BulkRefuted && m.v2 != "" {
-				longtest.Only(t)
-			}
 			c, _ := of(m.v2)
 			c.t = t
 			r := c.extract(t.Context(), "--transcripts", "auto")

@@ -30,15 +30,13 @@ var (
 	busyQueries = longtest.Int("busy-queries", 4, 24, "how many questions TestReadersOfABusyWarehouse asks")
 )
 
-// busyCommits is the minimum number of commits: more than a day of them, so that old snapshots are
-// removed.
+// busyCommits is the minimum number of commits: more than a day of them, so that old snapshots are removed.
 const busyCommits = 28
 
 // totals are the sums of a snapshot.
 type totals struct{ Calls, Turns, Items, TurnCount, Cost int64 }
 
-// busy is a warehouse with continuous commits: new calls, changed ones, compacted months, removed
-// snapshots.
+// busy is a warehouse with continuous commits: new calls, changed ones, compacted months, removed snapshots.
 type busy struct {
 	t    *testing.T
 	root string
@@ -228,9 +226,8 @@ func (b *busy) check(seen []saw) {
 	}
 }
 
-// During commits, compaction and retention, DuckDB reads resolved snapshots (two readers in the
-// quick tests, else four), and SQL and a report run: there is no error, and each result equals one
-// commit.
+// During commits, compaction and retention, DuckDB reads resolved snapshots (two readers in the quick tests,
+// else four), and SQL and a report run: there is no error, and each result equals one commit.
 func TestReadersOfABusyWarehouse(t *testing.T) {
 	longtest.Only(t)
 	b := newBusy(t)

@@ -47,8 +47,7 @@ type company struct {
 // few calls, and sometimes none in progress. It is fixed because another day has other calls.
 var workday = time.Date(2026, 11, 18, 5, 30, 0, 0, time.UTC)
 
-// found starts a company on a workday. Its service has no limits unless the options
-// set them.
+// found starts a company on a workday. Its service has no limits unless the options set them.
 func found(t *testing.T, opts sandbox.Options) *company {
 	t.Helper()
 	return foundAt(t, workday, opts)

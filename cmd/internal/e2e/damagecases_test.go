@@ -25,9 +25,8 @@ import (
 	"callhouse/internal/test"
 )
 
-// A flipped bit in a killed run's journal: the next run reports it, lists and fetches the lost data
-// again, and ends complete. It does not trust the journal's coverage: the lost calls were on those
-// pages.
+// A flipped bit in a killed run's journal: the next run reports it, lists and fetches the lost data again, and
+// ends complete. It does not trust the journal's coverage: the lost calls were on those pages.
 func TestBrokenJournalIsFetchedAgain(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 40, Days: 2}})
@@ -87,8 +86,7 @@ type estate struct {
 
 func newEstate(t *testing.T) *estate {
 	t.Helper()
-	// Its last night is an hour ago, since query check requires recent data by this machine's
-	// clock.
+	// Its last night is an hour ago, since query check requires recent data by this machine's clock.
 	begin := time.Now().Add(-4*26*time.Hour - time.Hour).Truncate(time.Millisecond)
 	e := &estate{company: foundAt(t, begin, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 90, Days: 50}})}
 	for range 3 {

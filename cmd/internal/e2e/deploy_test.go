@@ -11,12 +11,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/test"
 )
 
-// host is the machine of an example of deploy/: the program, the settings,
-// and the key.
+// host is the machine of an example of deploy/: the program, the settings, and the key.
 type host struct {
 	*company
 	root string
@@ -106,6 +106,7 @@ func TestDeploySystemd(t *testing.T) {
 
 // The settings of the examples of extract follow are valid. TestFollow in extractcmd follows a service.
 func TestDeployFollow(t *testing.T) {
+	longtest.Only(t)
 	h := newHost(t)
 	start := regexp.MustCompile(`(?m)^ExecStart=(.+)$`).FindStringSubmatch(h.example("systemd/callhouse-follow.service"))
 	for name, args := range map[string][]string{
@@ -120,8 +121,7 @@ func TestDeployFollow(t *testing.T) {
 	}
 }
 
-// followInKubernetes returns the arguments of the example. Its names agree with those of
-// callhouse.yaml.
+// followInKubernetes returns the arguments of the example. Its names agree with those of callhouse.yaml.
 func followInKubernetes(h *host) []string {
 	h.t.Helper()
 	spec := h.yaml("kubernetes/callhouse-follow.yaml").at("spec", "template", "spec")

@@ -147,8 +147,7 @@ func certificate(t *testing.T, host string, from, to time.Time) tls.Certificate 
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
 }
 
-// For a service with an untrusted certificate the message names the fault after one try, and the
-// key is not sent.
+// For a service with an untrusted certificate the message names the fault after one try, and the key is not sent.
 func TestCertificateErrors(t *testing.T) {
 	now := time.Now()
 	day := 24 * time.Hour

@@ -215,6 +215,7 @@ func TestInit(t *testing.T) {
 // What root does in a warehouse of another user belongs to that user, whose nights go on with it. A key that only
 // root may read serves root. Init leaves everything to that user, and asks nothing if it could not start the program.
 func TestRootBecomesTheOwner(t *testing.T) {
+	longtest.Only(t)
 	if os.Getuid() != 0 {
 		t.Skip("only root can become another user")
 	}

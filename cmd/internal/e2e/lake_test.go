@@ -43,8 +43,7 @@ func TestPublishedAfterARun(t *testing.T) {
 	if last := len(made.Tables) - 1; err != nil || last < 0 || made.Tables[last].Table != "calls" || made.Tables[last].Rows != 60 {
 		t.Errorf("the receipt: %v\n%s", err, raw)
 	}
-	// Forgotten data leaves the lake with the next publication, and the receipt says that one is
-	// needed.
+	// Forgotten data leaves the lake with the next publication, and the receipt says that one is needed.
 	id := strings.TrimSpace(c.query("sql", "--format", "csv", "SELECT call_id FROM calls LIMIT 1").stdout)
 	id = id[strings.LastIndexByte(id, '\n')+1:]
 	r := c.mustExtract("forget", "--yes", "--call-id", id)
@@ -59,9 +58,8 @@ func TestPublishedAfterARun(t *testing.T) {
 	}
 }
 
-// TestLakeCatalogs publishes through Iceberg's REST server, and pyiceberg reads the tables through
-// them: after a first night, a second one, and a forgotten call. make
-// lake-catalogs installs the catalogs.
+// TestLakeCatalogs publishes through Iceberg's REST server, and pyiceberg reads the tables through them: after
+// a first night, a second one, and a forgotten call. make lake-catalogs installs the catalogs.
 func TestLakeCatalogs(t *testing.T) {
 	jars := strings.Fields(os.Getenv("CALLHOUSE_LAKE_JARS"))
 	if len(jars) == 0 {

@@ -52,8 +52,7 @@ func nearestRank(percent int) string {
 // inDuckDB replaces them by DuckDB's names.
 var inDuckDB = strings.NewReplacer("MICROS(", "epoch_us(", "CHARS(", "length(", "TEXT(", "concat(", "INSTANT(", "timezone('UTC', TIMESTAMP ", "MEMBER(metadata, campaign)", "(metadata ->> 'campaign')")
 
-// lakeEndings are endings rare or missing among the sandbox's calls that determine whether a call
-// connected.
+// lakeEndings are endings rare or missing among the sandbox's calls that determine whether a call connected.
 var lakeEndings = [][2]any{
 	{"ended", "dial_no_answer"}, {"ended", "dial_busy"}, {"ended", "dial_declined"}, {"ended", "dial_failed"}, {"ended", "blocked_number"},
 	{"ended", "concurrency_limit_reached"}, {"ended", "hourly_call_limit_reached"}, {"ended", "daily_call_limit_reached"},
@@ -61,8 +60,7 @@ var lakeEndings = [][2]any{
 	{"error", nil}, {"canceled", "user_hangup"}, {"not_connected", "call_transfer"}, {"ended", "flow_error"}, {"ended", "orphaned_no_agent_pickup"},
 }
 
-// lakeAnswers are the content of a commit: rows by table, and each question's rows as texts, in
-// order.
+// lakeAnswers are the content of a commit: rows by table, and each question's rows as texts, in order.
 type lakeAnswers map[string][]string
 
 // asText formats rows like every reader: numbers without trailing zeros.
@@ -310,8 +308,7 @@ func TestLakeReaders(t *testing.T) {
 	}
 }
 
-// firstColumns cuts the rows of a report to the columns of a statement: reports also have
-// confidence bounds.
+// firstColumns cuts the rows of a report to the columns of a statement: reports also have confidence bounds.
 func firstColumns(report, like []string) (out []string) {
 	const between = " | "
 	for _, row := range report {

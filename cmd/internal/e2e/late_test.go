@@ -52,8 +52,7 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 	}
 }
 
-// young returns a company in its busy hours, an editor of its answers, and the evening before the
-// first night.
+// young returns a company in its busy hours, an editor of its answers, and the evening before the first night.
 func young(t *testing.T, seed uint64, calls int64) (*company, *editor, time.Time) {
 	t.Helper()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: seed, Calls: calls, Days: 2}})
@@ -75,11 +74,10 @@ func (e *editor) nightly(want ...int) {
 	}
 }
 
-// While a call is young, no answer about its record is final: neither a 404, nor a null or empty
-// transcript, with an analysis or without, nor both one after the other. Each is asked for again a
-// few times, and no more. A record that the service replaces is fetched again when the list shows
-// that, and with --call-id if it does not. One that is too large is requested in three nights, and
-// with --full.
+// While a call is young, no answer about its record is final: neither a 404, nor a null or empty transcript,
+// with an analysis or without, nor both one after the other. Each is asked for again a few times, and no more.
+// A record that the service replaces is fetched again when the list shows that, and with --call-id if it does
+// not. One that is too large is requested in three nights, and with --full.
 func TestRecordsThatChange(t *testing.T) {
 	longtest.Only(t) // several nights; the tests of calls have its rules one by one
 	t.Parallel()

@@ -12,9 +12,9 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// With --list-only a run fetches only the list's data. A later run without it fetches the
-// transcripts.
+// With --list-only a run fetches only the list's data. A later run without it fetches the transcripts.
 func TestListOnly(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 37, Calls: 120, Days: 2}})
 	plan := c.extract(t.Context(), "plan", "--list-only", "--format", "json")
@@ -120,8 +120,7 @@ func TestRecordsThatNeverPay(t *testing.T) {
 	}
 }
 
-// If the list has neither analyses nor costs, the records are their only source, and none is
-// skipped.
+// If the list has neither analyses nor costs, the records are their only source, and none is skipped.
 func TestNoRecordIsPassedOverOfABriefList(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t) // TestSkippedCallsAreSettledByTheirRecords in calls

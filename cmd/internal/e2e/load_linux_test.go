@@ -179,8 +179,7 @@ func (s *served) touch() {
 // servedUsers are the users.
 var servedUsers = []string{"ana", "bo"}
 
-// calm waits until the server holds no client's resources, and no more than before the first client
-// connected.
+// calm waits until the server holds no client's resources, and no more than before the first client connected.
 func (s *served) calm(what string, before gauges) {
 	s.t.Helper()
 	http.DefaultClient.CloseIdleConnections()

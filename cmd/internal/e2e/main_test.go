@@ -15,8 +15,7 @@ import (
 
 func init() { longtest.Checks(4, 30) }
 
-// TestMain makes the test's binary act as a program when called by its name, so that no test has to
-// build one.
+// TestMain makes the test's binary act as a program when called by its name, so that no test has to build one.
 func TestMain(m *testing.M) {
 	run := extractcmd.Run
 	switch filepath.Base(os.Args[0]) {

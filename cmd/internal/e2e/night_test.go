@@ -82,8 +82,7 @@ func TestNightCostsTheMinimum(t *testing.T) {
 // shippedMemory is the memory limit of deploy/ and docs/reference/operations.md.
 const shippedMemory = 512 << 20
 
-// Calls of the maximum size, and a larger one, fit into the memory of a run and do not prevent
-// other calls.
+// Calls of the maximum size, and a larger one, fit into the memory of a run and do not prevent other calls.
 func TestGiantCallsFitIntoMemory(t *testing.T) {
 	if *every > 1 {
 		t.Skip("it builds the real program, and asks for its memory: make long")
@@ -147,6 +146,7 @@ func TestGiantCallsFitIntoMemory(t *testing.T) {
 
 // A run's last line says what the next night costs. With the new calls, that is what it then costs.
 func TestNextNight(t *testing.T) {
+	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
 	var said, before int64
 	for night := range 3 {

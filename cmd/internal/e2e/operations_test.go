@@ -15,8 +15,7 @@ import (
 
 const operations = "../../../docs/reference/operations.md"
 
-// The operations page is a script: its blocks run in order, against a sandbox, in folders of the
-// test.
+// The operations page is a script: its blocks run in order, against a sandbox, in folders of the test.
 func TestOperationsPage(t *testing.T) {
 	notUnderRace(t)
 	t.Parallel()

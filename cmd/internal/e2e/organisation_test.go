@@ -27,8 +27,7 @@ import (
 // objectJSON is an object as decoded JSON.
 type objectJSON = map[string]any
 
-// organised are the resources of the sandbox's organisation. The calls of campaigns are known from
-// its calls.
+// organised are the resources of the sandbox's organisation. The calls of campaigns are known from its calls.
 var organised = slices.DeleteFunc(slices.Clone(resource.All), func(of *resource.Resource) bool { return of == resource.CampaignCalls })
 
 const withheld = "[withheld]"
@@ -214,8 +213,7 @@ func rowsByKey(c *company, of *resource.Resource) map[string]map[string]string {
 	return out
 }
 
-// joins returns the statements under Joins in docs/reference/organisation.md, by their initial
-// words in bold.
+// joins returns the statements under Joins in docs/reference/organisation.md, by their initial words in bold.
 func joins(t *testing.T) map[string]string {
 	t.Helper()
 	text := test.Read(t, "../../../docs/reference/organisation.md")
@@ -283,9 +281,9 @@ func TestResourceRequestedLater(t *testing.T) {
 	}
 }
 
-// The organisation itself is requested by its id, which comes only from the settings. Without it,
-// nothing fails.
+// The organisation itself is requested by its id, which comes only from the settings. Without it, nothing fails.
 func TestOrganisationItself(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 25, Calls: 5, Days: 2}, Organisation: organisation.Config{Pace: -1}})
 	night := func(id string) (run result) {

@@ -24,6 +24,7 @@ var pageFlips = longtest.Int("page-flips", 8, 300, "at how many places in the pa
 // DuckDB never reads a changed bit of a page as another value: the checksum of the page's frame
 // makes it an error.
 func TestDuckDBVerifiesPages(t *testing.T) {
+	longtest.Only(t)
 	c := record(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 40, Days: 1}}, found)
 	c.mustNight()
 	s := current(t, c.warehouse)

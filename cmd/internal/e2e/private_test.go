@@ -162,7 +162,7 @@ func modes(t *testing.T, root string, file, folder fs.FileMode) {
 // maintenance. Journal, lock and mask key are the owner's alone.
 func TestModes(t *testing.T) {
 	longtest.Only(t)
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 40, Days: int(sized(12, 40))}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 40, Days: 40}})
 	wh := []string{"--warehouse", c.warehouse}
 	night := func(args ...string) {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 	"callhouse/internal/test"
@@ -101,6 +102,7 @@ func TestConfigExampleWorks(t *testing.T) {
 
 // query takes warehouse, zone and format from the same sources.
 func TestQueryHonoursTheFile(t *testing.T) {
+	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
 	c.mustExtract()
 	conf := configured(t, "tz = \"Asia/Seoul\"\nformat = \"csv\"\n"+c.profile("acme", ""))

@@ -47,6 +47,7 @@ func (s *studio) storedPaths() map[string]string {
 // calls, but not many at once without --yes, nor while the archive is away; nothing deleted is
 // requested again; and another archive is used only once the files have been moved there.
 func TestArchive(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 40, Days: 9}}, found)
 	s.night("recordings").reports(t, cli.ExitFailed, "no warehouse")
@@ -166,9 +167,8 @@ func (s *studio) mendsFiles(missing, cut, changed string) {
 	s.extract(s.t.Context(), "verify", "--deep").prints(s.t, cli.ExitOK, "compared by content")
 }
 
-// A bucket has the recordings, each sent once. If it refuses requests, or is down, the files of
-// forgotten calls and those past retention remain. They stay recorded, status reports them, and a
-// later command deletes them.
+// A bucket has the recordings, each sent once. If it refuses requests, or is down, the files of forgotten calls
+// and those past retention remain. They stay recorded, status reports them, and a later command deletes them.
 func TestRecordingsInS3(t *testing.T) {
 	longtest.Only(t) // TestForgetRecordings in the sink shows what an archive that is not there leaves
 	backend := s3mem.New()

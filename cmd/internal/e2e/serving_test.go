@@ -43,8 +43,7 @@ const servePassword = "a-good-password"
 // smallUser is the name of users limited to 64 MiB.
 const smallUser = "small"
 
-// serve starts query serve for users, and waits until it listens. heard is called with each later
-// line of output.
+// serve starts query serve for users, and waits until it listens. heard is called with each later line of output.
 func serve(t *testing.T, heard func(line string), names []string, args ...string) *serving {
 	t.Helper()
 	list := filepath.Join(t.TempDir(), "users.json")
@@ -182,8 +181,7 @@ func bombs() []string {
 
 var tryBombs = flag.Bool("bombs", false, "send a server statements that would take too much of everything; make soak does")
 
-// An excessive statement ends with an error, or ends its user's process: the server and other users
-// continue.
+// An excessive statement ends with an error, or ends its user's process: the server and other users continue.
 func TestBombs(t *testing.T) {
 	if !*tryBombs {
 		t.Skip("make soak tries it")

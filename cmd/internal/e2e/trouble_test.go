@@ -101,8 +101,7 @@ func (f *mortalFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// realStore connects a crawler to a real warehouse, and records which records the warehouse
-// acknowledged.
+// realStore connects a crawler to a real warehouse, and records which records the warehouse acknowledged.
 type realStore struct {
 	*sink.Warehouse
 	mu     sync.Mutex

@@ -225,8 +225,7 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 			if organised && !w.opts.ContractOnly { // the contract has no list of telephone numbers
 				c.sameOrganisation()
 			}
-			// A thin list shows no changes of an ongoing call, whose record is fetched when it is
-			// over.
+			// A thin list shows no changes of an ongoing call, whose record is fetched when it is over.
 			over := func() {
 				for range 30 {
 					if !w.opts.ThinList || fmt.Sprint(c.one("SELECT count(*) AS v FROM calls WHERE settlement = 'open'")) == "0" {
@@ -240,8 +239,7 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 			sameAsTruth(t, c)
 			requested := c.service.Server.Stats()
 
-			// Nothing new: only the pages of the last days, and for a list without later data the
-			// pending calls.
+			// Nothing new: only the pages of the last days, and for a list without later data the pending calls.
 			waiting := int64(0)
 			if w.opts.ThinList {
 				for _, n := range c.counts("SELECT 'all' AS key, count(*) AS n FROM calls WHERE settlement IN ('open', 'ended')") {

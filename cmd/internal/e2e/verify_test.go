@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
@@ -141,6 +142,7 @@ func (c *company) settledCall() string {
 // It changes nothing, counts its requests against the budget of later runs, ends cleanly at a time
 // limit, and does not call a list consistent that it could not read.
 func TestVerifyDeep(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 70, Days: 6}})
 	e := newEditor(c)

@@ -376,8 +376,7 @@ func foulQueries(t *testing.T, h *foulWarehouse) {
 	}
 }
 
-// A password or a key in the service's address is refused, and neither the
-// message nor anything else repeats it.
+// A password or a key in the service's address is refused, and neither the message nor anything else repeats it.
 func TestCredentialsInAddresses(t *testing.T) {
 	t.Setenv("CALLHOUSE_API_KEY", "a-key-of-nobody")
 	const secret = "hunter2%zz"
@@ -401,6 +400,7 @@ func TestCredentialsInAddresses(t *testing.T) {
 
 // Sending the key over plain http to another machine causes a warning, once per run.
 func TestPlainHTTPIsWarnedOf(t *testing.T) {
+	longtest.Only(t)
 	t.Setenv("CALLHOUSE_API_KEY", foulKey)
 	s := newFoulService(t)
 	s.stage.Store(foulKeys)

@@ -93,8 +93,7 @@ func TestCompletionOfValues(t *testing.T) {
 	}
 }
 
-// Every flag of run is a setting, except those for a single run, and every setting of extract is a
-// flag of run.
+// Every flag of run is a setting, except those for a single run, and every setting of extract is a flag of run.
 func TestEveryFlagIsASetting(t *testing.T) {
 	run, _, err := Command().Find([]string{"run"})
 	test.OK(t, err)

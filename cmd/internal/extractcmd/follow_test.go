@@ -117,8 +117,7 @@ func (f *followed) until(what string, done func(h *sink.History) bool) {
 	f.await(what, done)
 }
 
-// await waits until done, which is asked once the process has written its state: it has the lock
-// before that.
+// await waits until done, which is asked once the process has written its state: it has the lock before that.
 func (f *followed) await(what string, done func(h *sink.History) bool) {
 	f.t.Helper()
 	for range 600 {
@@ -247,9 +246,9 @@ func TestAlertPatience(t *testing.T) {
 	}
 }
 
-// While the service fails, the process continues, and its state has the reason and the start of the
-// failure.
+// While the service fails, the process continues, and its state has the reason and the start of the failure.
 func TestFollowFails(t *testing.T) {
+	longtest.Only(t)
 	f := newFollowed(t)
 	f.run()
 	f.fault.Store(string(sandbox.FaultHuge))

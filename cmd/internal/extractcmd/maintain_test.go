@@ -162,8 +162,7 @@ func TestForgetReceipt(t *testing.T) {
 	}
 }
 
-// forget reports where else a number occurs besides the calls that it erases, and counts calls and
-// customers.
+// forget reports where else a number occurs besides the calls that it erases, and counts calls and customers.
 func TestForgetReportsPlaces(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	now := time.Now()

@@ -80,8 +80,7 @@ func TestMaskedInTheJournal(t *testing.T) {
 	}
 }
 
-// Masked fields stay masked in later runs without the flag. Another list replaces them, and "none"
-// ends masking.
+// Masked fields stay masked in later runs without the flag. Another list replaces them, and "none" ends masking.
 func TestMaskLasts(t *testing.T) {
 	dir := t.TempDir()
 	root, lines := filepath.Join(dir, "w"), filepath.Join(dir, "calls.ndjson")

@@ -21,6 +21,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/world"
@@ -194,6 +195,7 @@ func TestRedactedRun(t *testing.T) {
 
 // Data stored unredacted under an earlier setting is redacted by compact --redact, which leaves no older snapshot. Later runs redact too.
 func TestCompactRedacts(t *testing.T) {
+	longtest.Only(t)
 	t.Setenv("CALLHOUSE_RESOURCES", "none")
 	x := newRevealing(t, 40)
 	warehouse := filepath.Join(t.TempDir(), "w")

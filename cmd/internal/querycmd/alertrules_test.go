@@ -250,6 +250,7 @@ func alertsOver(root, rules string, at time.Time) (c *alerting, stdout, stderr *
 // A window that is not listed yet is not evaluated, which is not a failure. A rule that cannot be
 // evaluated is a failure, but does not stop other rules.
 func TestNotJudged(t *testing.T) {
+	longtest.Only(t)
 	root := t.TempDir()
 	night := firstNight.Add(3 * time.Hour)
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: simulated(rand.New(rand.NewPCG(3, 3)), firstNight.AddDate(0, 0, -3), 3, 1, 30, nil),

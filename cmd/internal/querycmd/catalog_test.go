@@ -85,6 +85,7 @@ func TestCatalogAfterAMove(t *testing.T) {
 
 // A catalog replaces only another catalog.
 func TestCatalogSparesOthers(t *testing.T) {
+	longtest.Only(t)
 	copyWarehouse(t)
 	for name, content := range map[string]string{"notes.txt": "mine", "empty.duckdb": ""} {
 		test.OK(t, os.WriteFile(name, []byte(content), 0o644))
@@ -122,6 +123,7 @@ func TestCatalogOfAReadOnlyWarehouse(t *testing.T) {
 
 // Every example of SQL runs in a stock DuckDB on the catalog.
 func TestCatalogRunsExamples(t *testing.T) {
+	longtest.Only(t)
 	dir := goldenDir(t)
 	copyWarehouse(t)
 	copyExamples(t, dir)

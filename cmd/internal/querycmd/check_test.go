@@ -14,8 +14,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// tested creates a warehouse in a new working folder, with a run that ended hours ago, and with the
-// given faults.
+// tested creates a warehouse in a new working folder, with a run that ended hours ago, and with the given faults.
 func tested(t *testing.T, hours int, calls, turns, items []row) {
 	t.Helper()
 	t.Chdir(t.TempDir())

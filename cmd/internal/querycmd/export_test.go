@@ -122,6 +122,7 @@ func TestExport(t *testing.T) {
 
 // A failing export leaves the old one, and nothing else.
 func TestExportFailing(t *testing.T) {
+	longtest.Only(t)
 	copyWarehouse(t)
 	run(t, "", "export", "out", "--tables", "calls").exits(t, 0)
 	test.OK(t, os.Mkdir("mine", 0o755))
@@ -168,11 +169,7 @@ func TestExportWithoutAName(t *testing.T) {
 func TestExportKeepsWhatAppears(t *testing.T) {
 	longtest.Only(t) // two programs at once; TestExportFailing has the rest
 	copyWarehouse(t)
-	for round := range 2 {
-		if round == 0 && !longtest.On() { // there is an older export
-			run(t, "", "export", "out", "--tables", "calls").exits(t, cli.ExitOK)
-			continue
-		}
+	for range 2 { // the second time, there is an older export
 		// The folder of the next export appears, hidden, after the old one was checked.
 		made := make(chan error, 1)
 		go func() {
@@ -237,6 +234,7 @@ func TestModesOfWhatIsMade(t *testing.T) {
 
 // A workbook, from every command with formats.
 func TestXLSX(t *testing.T) {
+	longtest.Only(t)
 	copyWarehouse(t)
 	for name, c := range map[string][]string{
 		"a.xlsx": {"[sql about] [[statement SELECT 1] [zone UTC]", "sql", "SELECT 1", "-o", "a.xlsx"}, "b.xlsx": {"[sql about] [[statement", "sql", "--safe", "SELECT 1", "-o", "b.xlsx"},
@@ -254,9 +252,7 @@ func TestXLSX(t *testing.T) {
 	if m := exportOf(t, "e"); names(m) != "report costs.xlsx" {
 		t.Errorf("%+v", m)
 	}
-	if longtest.On() {
-		run(t, "", "sql", "FROM range(1048576)", "-o", "full.xlsx").reports(t, cli.ExitUsage, "1,048,576 rows", "csv-excel")
-	}
+	run(t, "", "sql", "FROM range(1048576)", "-o", "full.xlsx").reports(t, cli.ExitUsage, "1,048,576 rows", "csv-excel")
 }
 
 // CSV for spreadsheets, on stdout, in safe mode and in a file.

@@ -281,7 +281,7 @@ func TestBounds(t *testing.T) {
 	t.Parallel()
 	root := store(t, company("a refund, please"))
 	c := connect(t, root, nil)
-	for _, x := range longtest.Some(3, []struct {
+	for _, x := range longtest.Some(6, []struct {
 		args args
 		rows int
 		left string
@@ -383,7 +383,7 @@ func TestInstructionsChangeNothing(t *testing.T) {
 
 var (
 	everyStatement = longtest.Int("every-statement", 700, 9, "try every n-th hostile statement")
-	everyQuestion  = longtest.Int("every-question", 150, 5, "ask every n-th question about the data of others")
+	everyQuestion  = longtest.Int("every-question", 300, 5, "ask every n-th question about the data of others")
 )
 
 // Statements that reach outside the warehouse, and every DuckDB function that does, in every form,
@@ -567,9 +567,9 @@ func TestOtherLines(t *testing.T) {
 	}
 }
 
-// All that is asked before the input ends is answered, also after a byte order mark and without a
-// final newline.
+// All that is asked before the input ends is answered, also after a byte order mark and without a final newline.
 func TestEndOfInput(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	asked := "\uFEFF" + `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}

@@ -18,6 +18,7 @@ import (
 // A name shared by several agents, ignoring case, selects none of them: wherever an agent can be
 // named, the command exits with code 2 and a list of ids.
 func TestNameOfSeveralAgents(t *testing.T) {
+	longtest.Only(t)
 	t.Chdir(t.TempDir())
 	agents := [][2]string{{"a1111111-0001", "Same"}, {"a1111111-0002", "Same"}, {"b2222222-0003", "same"}, {"c3333333-0004", "Alone"}}
 	d := analyticstest.Data{Others: map[*schema.Table][]row{}}
@@ -26,10 +27,10 @@ func TestNameOfSeveralAgents(t *testing.T) {
 		d.Others[resource.Agents.Table] = append(d.Others[resource.Agents.Table], row{"agent_id": a[0], "name": a[1]})
 	}
 	analyticstest.Write(t, "warehouse", 1, d)
-	for _, args := range longtest.Some(2, [][]string{
+	for _, args := range [][]string{
 		{"durations", "--agent", "same"}, {"durations", "--agent", "Same"}, {"export", "out", "--agent", "Same"},
 		{"calls", "--where", "agent=SAME"}, {"serve", "user", "add", "agency", "--users", "users.json", "--only-agents", "c3333333-0004,Same"},
-	}) {
+	} {
 		r := run(t, "a long password\n", args...)
 		if r.code != cli.ExitUsage || r.out != "" {
 			t.Errorf("%v: %v", args, r)
@@ -50,8 +51,8 @@ func TestNameOfSeveralAgents(t *testing.T) {
 	}
 
 	// A whole name of one agent works like its id, which must be complete.
-	for _, c := range longtest.Some(2, [][2]string{{"alone", `["c3333333-0004"]`}, {"c3333333-0004", `["c3333333-0004"]`}, {"c3333333", `["c3333333"]`},
-		{"nobody", `["nobody"]`}}) {
+	for _, c := range [][2]string{{"alone", `["c3333333-0004"]`}, {"c3333333-0004", `["c3333333-0004"]`}, {"c3333333", `["c3333333"]`},
+		{"nobody", `["nobody"]`}} {
 		given, want := c[0], c[1]
 		r := run(t, "a long password\n", "serve", "user", "add", "agency", "--users", "users.json", "--only-agents", given)
 		raw, err := os.ReadFile("users.json")
@@ -154,6 +155,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 
 // People see at most seven columns of every report, programs all of them, and both those requested.
 func TestColumns(t *testing.T) {
+	longtest.Only(t)
 	copyWarehouse(t)
 	heads := func(format string, args ...string) []string {
 		out := run(t, "", append(args, "--format", format)...).out
@@ -163,7 +165,7 @@ func TestColumns(t *testing.T) {
 		first, _, _ := strings.Cut(out, "\n")
 		return strings.Split(strings.Trim(first, "| "), map[string]string{"markdown": " | ", "csv": ","}[format])
 	}
-	for _, f := range longtest.Some(28, sqlfiles.Reports()) {
+	for _, f := range sqlfiles.Reports() {
 		args := strings.Fields(f.Name + map[string]string{"CALL_ID": " c1", "WORD...": " ann"}[f.Arguments])
 		for _, more := range [][]string{nil, {"--by", "agent,call_type"}, {"--by", "agent,call_type", "--field", "callback=true"}} {
 			if more != nil && !f.Grouped() || len(more) > 2 && !slices.Contains(f.Flags, "field") {
@@ -183,12 +185,12 @@ func TestColumns(t *testing.T) {
 			t.Errorf("%s: not all columns: %q", f.Name, all)
 		}
 	}
-	for _, c := range longtest.Some(4, [][2]string{
+	for _, c := range [][2]string{
 		{"durations --by agent --columns p99_ms,calls", "agent,p99_ms,calls"}, {"durations --columns p99,mean,p99_ms", "p99_ms,mean_ms"},
 		{"agents --columns agent,agent_name,completed_of_answered", "agent_id,completed_percent"},
 		{"changes --columns agent_name,before_completed_of_answered,verdict", "agent_id,before_completed_percent,verdict"},
 		{"outcomes --since 2024-11-19 --until 2024-11-20 --compare previous --columns calls", "outcome,kind,calls,previous_calls,change_calls"},
-	}) {
+	} {
 		if got := heads("csv", strings.Fields(c[0])...); strings.Join(got, ",") != c[1] {
 			t.Errorf("%s has the columns %q", c[0], got)
 		}

@@ -340,6 +340,7 @@ func checkLine(t *testing.T, rows []map[string]string, l line) (compared int) {
 }
 
 func TestPageErrors(t *testing.T) {
+	longtest.Only(t)
 	copyWarehouse(t)
 	for _, c := range []struct {
 		args string
@@ -361,9 +362,6 @@ func TestPageErrors(t *testing.T) {
 		{"report --output warehouse", cli.ExitFailed, ": is a folder"},
 		{"report --since 2020-01-01 --until 2020-01-03 --output none.html", cli.ExitOK, "no calls match"},
 	} {
-		if c.code == cli.ExitOK && !longtest.On() { // a page costs more than all these errors
-			continue
-		}
 		r := run(t, "", strings.Fields(c.args)...)
 		if r.code != c.code || !strings.Contains(r.stderr, c.want) || r.out != "" || strings.Count(r.stderr, "\n") > 2 {
 			t.Errorf("query %s: want code %d and %q:\n%s", c.args, c.code, c.want, r)

@@ -344,9 +344,10 @@ func TestOutput(t *testing.T) {
 
 // Standard readers parse csv and json output.
 func TestMachineFormatsParse(t *testing.T) {
+	longtest.Only(t)
 	copyWarehouse(t)
-	for _, args := range longtest.Some(3, [][]string{{"sql", "FROM calls"}, {"sql", "FROM transcript_turns"},
-		{"sentiment", "--by", "metadata.campaign"}, {"describe"}}) {
+	for _, args := range [][]string{{"sql", "FROM calls"}, {"sql", "FROM transcript_turns"},
+		{"sentiment", "--by", "metadata.campaign"}, {"describe"}} {
 		r := run(t, "", append(args, "--format", "csv")...)
 		records, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
 		if err != nil || len(records) < 2 {
@@ -392,7 +393,7 @@ func TestStopped(t *testing.T) {
 	copyWarehouse(t)
 	safeTemp(t)
 	for _, sql := range [][]string{{"sql"}, {"sql", "--safe"}} {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		var errs bytes.Buffer
 		code := querycmd.Run(ctx, cmdtest.Env(), append(sql, endless), strings.NewReader(""), io.Discard, &errs)
 		if cancel(); code != cli.ExitInterrupted || errs.String() != "query: interrupted\n" {

@@ -34,7 +34,7 @@ func TestSafeAnswers(t *testing.T) {
 	copyWarehouse(t)
 	safeTemp(t)
 	t.Setenv("CALLHOUSE_API_KEY", "a-key-that-must-never-show")
-	for _, args := range longtest.Some(9, [][]string{
+	for _, args := range longtest.Some(15, [][]string{
 		{"SELECT status, count(*) FROM calls GROUP BY ALL ORDER BY ALL"},
 		{"FROM calls ORDER BY call_id", "--format", "csv", "--tz", "Asia/Seoul"},
 		{"FROM transcript_turns ORDER BY ALL", "--format", "json"}, {"FROM calls ORDER BY call_id", "--format", "xlsx"},
@@ -121,9 +121,10 @@ func TestSafeContains(t *testing.T) {
 }
 
 func TestSafeFlags(t *testing.T) {
+	longtest.Only(t)
 	copyWarehouse(t)
 	safeTemp(t)
-	for i, c := range []struct {
+	for _, c := range []struct {
 		env, args string
 		code      int
 		want      string
@@ -138,9 +139,6 @@ func TestSafeFlags(t *testing.T) {
 		{"true", "--timeout 1m", cli.ExitUsage, "not allowed in safe mode"},
 		{"1", "--safe=false", 0, ""},
 	} {
-		if i > 6 && !longtest.On() {
-			break
-		}
 		t.Setenv("CALLHOUSE_SAFE", c.env)
 		r := run(t, "", append([]string{"sql", "FROM duckdb_settings()"}, strings.Fields(c.args)...)...)
 		if r.code != c.code || !strings.Contains(r.stderr, c.want) {

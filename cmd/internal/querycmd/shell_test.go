@@ -55,12 +55,13 @@ func TestShellInATerminal(t *testing.T) {
 
 // Ctrl-C cancels the running statement or the input, and nothing else.
 func TestShellInterrupted(t *testing.T) {
+	longtest.Only(t)
 	copyWarehouse(t)
 	x := start(t, 80, 24, "shell")
 	x.ready()
 	x.typed("select nothing, at, all")
 	x.drop()
-	for i := range map[bool]int{true: 5, false: 2}[longtest.On()] {
+	for i := range 5 {
 		x.typed("select count(*) from range(10000000000) a, range(10000000000) b;")
 		x.press(enter)
 		// Cooked mode again: Ctrl-C is a signal, which may come before the statement has started.
@@ -84,6 +85,7 @@ func (x *terminal) lflag() uint32 {
 
 // Input is in the history of the next session.
 func TestShellHistory(t *testing.T) {
+	longtest.Only(t)
 	copyWarehouse(t)
 	state := t.TempDir()
 	file := filepath.Join(state, "callhouse", "query_history")

@@ -52,8 +52,7 @@ type event struct {
 	due, undeleted int64 // of them
 }
 
-// month simulates thirty nights of one profile, and records the value of each series at every
-// scrape; NaN: none.
+// month simulates thirty nights of one profile, and records the value of each series at every scrape; NaN: none.
 type month struct {
 	t         *testing.T
 	profile   string
@@ -229,8 +228,7 @@ func from(first, last int, e event) map[int]event {
 	return out
 }
 
-// expectation lists the alerts that have fired by an hour of the month or, with now, those firing
-// at that hour.
+// expectation lists the alerts that have fired by an hour of the month or, with now, those firing at that hour.
 type expectation struct {
 	at    time.Duration
 	now   bool

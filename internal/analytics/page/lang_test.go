@@ -114,8 +114,7 @@ func marked(t *testing.T, name string) *Texts {
 	return l
 }
 
-// seen returns the texts of a page for people, without commands, and without data other than names
-// in its tables.
+// seen returns the texts of a page for people, without commands, and without data other than names in its tables.
 func seen(t *testing.T, text string) (out []string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(text))

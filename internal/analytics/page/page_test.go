@@ -244,8 +244,7 @@ func TestOneCall(t *testing.T) {
 	}
 }
 
-// Late listing is reported. By default the page ends with the last whole day and begins with the
-// first call.
+// Late listing is reported. By default the page ends with the last whole day and begins with the first call.
 func TestStale(t *testing.T) {
 	at := instant(t, "2026-11-15T10:00:00Z").UnixMilli()
 	_, text := made(t, analyticstest.Data{
@@ -298,6 +297,7 @@ func TestStyleIsShort(t *testing.T) {
 
 // Changes in words.
 func TestChangeWords(t *testing.T) {
+	longtest.Only(t)
 	day := func(n int, negative int, ms int64, at time.Time) (out []row) {
 		for i := range n {
 			feeling := "neutral"
@@ -324,9 +324,6 @@ func TestChangeWords(t *testing.T) {
 	test.Same(t, want, got, "changes (-want +got)")
 	if want := "One thing improved: Negative sentiment −37.5 points."; of.Sentence != want {
 		t.Error(of.Sentence)
-	}
-	if !longtest.On() {
-		return
 	}
 	// In a period of several days, the day is named; one mostly before the first call is compared with nothing.
 	of, _ = made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-11-21T06:00:00Z"), Since: instant(t, "2026-11-17T00:00:00Z")})

@@ -97,6 +97,7 @@ func TestFewerUnansweredCallsAreBetter(t *testing.T) {
 // A day that is unusual says so in its figures, too, not only in the first sentence: there it differs
 // from the week before by chance only. An unusually good share needs no attention.
 func TestUnusualDay(t *testing.T) {
+	longtest.Only(t)
 	var calls []row
 	for day := range 63 { // the last is a Friday
 		n, completed := 100, 50
@@ -198,6 +199,7 @@ func usesOf(t *testing.T, limits rights.Rights) *page {
 
 // The calls worth listening to have their summaries and last words.
 func TestLastWords(t *testing.T) {
+	longtest.Only(t)
 	p := usesOf(t, rights.Rights{})
 	a, err := p.ask(t.Context(), "worst", p.params(p.period, ""))
 	test.OK(t, err)
@@ -228,6 +230,7 @@ func TestLastWords(t *testing.T) {
 // Facts about the whole warehouse are under its name and not under a day, none is truncated, and a
 // bound reads as a share.
 func TestFactsOfTheWarehouse(t *testing.T) {
+	longtest.Only(t)
 	at := instant(t, "2026-11-20T10:00:00Z").UnixMilli()
 	d := analyticstest.Data{
 		Calls: []row{{"call_id": "c1", "status": "ended", "start_at": at, "duration_ms": int64(61_000)}},
@@ -236,7 +239,7 @@ func TestFactsOfTheWarehouse(t *testing.T) {
 			"redacted": `{"phone":1204,"card":31,"member":7,"unchecked":2}`}},
 		Coverage: []schema.Span{{From: 0, To: instant(t, "2026-11-21T02:10:00Z").UnixMilli()}},
 	}
-	for i, lang := range longtest.Some(2, []string{"en", "ko"}) {
+	for i, lang := range []string{"en", "ko"} {
 		heading := []string{"calls of the whole warehouse", "웨어하우스 전체 통화"}[i]
 		l, err := NewTexts(lang, "")
 		test.OK(t, err)

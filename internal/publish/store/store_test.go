@@ -159,8 +159,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// Files and folders are private with the umask 000, also if a file cannot be linked, as on
-// another file system.
+// Files and folders are private with the umask 000, also if a file cannot be linked, as on another file system.
 func TestModes(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	for _, c := range []struct {

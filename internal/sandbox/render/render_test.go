@@ -102,8 +102,7 @@ func TestJSONSaysTheSame(t *testing.T) {
 	}
 }
 
-// TestBodiesAreAsLargeAsTheServices checks that details have the sizes observed at the live
-// service.
+// TestBodiesAreAsLargeAsTheServices checks that details have the sizes observed at the live service.
 func TestBodiesAreAsLargeAsTheServices(t *testing.T) {
 	w := newWorld(t, world.Config{Seed: 1, Calls: 5_000})
 	var r Renderer
