@@ -170,6 +170,10 @@ func (l *listing) take(ctx context.Context, q *query, p *listPage) (*query, erro
 		}
 	})
 	l.c.begun.Fire()
+	if l.to != forever && l.pages == 1 && l.lowest != forever && ignored(q, l.lowest) { // of all calls on the page
+		l.c.filters.ignored()
+		return l.refused(ctx)
+	}
 	if l.to == forever && l.inOrder() && l.lowest < l.c.windowFrom() && !end && !below {
 		l.c.newest.Fire()
 	}

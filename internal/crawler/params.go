@@ -33,7 +33,7 @@ type bounds struct {
 	Before int64 // only start_at under Before; forever: no upper bound
 }
 
-// filters records the parameters that the service refuses. It is safe for concurrent use.
+// filters records the parameters that the service refuses or ignores. It is safe for concurrent use.
 type filters struct {
 	mu sync.Mutex
 	refused
@@ -71,4 +71,11 @@ func (fs *filters) learn(q bounds, f *api.RequestError) bool {
 	fs.After = fs.After || (named || q.After > 0) && !slices.Contains(f.Allowed, "start_at_after")
 	fs.Before = fs.Before || (named || q.Before != forever) && !slices.Contains(f.Allowed, "start_at_before")
 	return fs.without(q) != q
+}
+
+// ignored records that the service ignores upper bounds, which is then as good as refusing them.
+func (fs *filters) ignored() {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.Before = true
 }

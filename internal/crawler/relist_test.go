@@ -96,16 +96,17 @@ func TestPlainListIsGoneOverOnceAWeek(t *testing.T) {
 	})
 }
 
-// However many parts of a list are due: a service without upper bounds refuses few requests, and is asked
-// for its pages once.
+// However many parts of a list are due: a service without upper bounds refuses or ignores few, and is
+// asked for its pages once.
 func TestPartsOfAPlainList(t *testing.T) {
 	for more, refused := range map[int64][]string{ // the same answer to all of these parameters, which it does not name
-		0: nil, // it names what it allows
-		1: {"sort_order", "start_at_after", "start_at_before"},
-		9: {"start_at_before"}, // each reader's first; the window's page comes again
+		0:  nil, // it names what it allows
+		1:  {"sort_order", "start_at_after", "start_at_before"},
+		9:  {"start_at_before"}, // each reader's first; the window's page comes again
+		10: {},                  // all are ignored, which each reader's first page shows
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, store := &service{calls: someCalls(1000, time.Hour), plain: refused == nil}, newMemStore()
+			s, store := &service{calls: someCalls(1000, time.Hour), plain: refused == nil, silent: len(refused) == 0 && refused != nil}, newMemStore()
 			s.refuses(400, func(_ int, q url.Values) bool { return slices.ContainsFunc(refused, q.Has) })
 			_, err := s.visit(t, store, nil)
 			test.OK(t, err)

@@ -25,8 +25,7 @@ func page(status int, kind, body string) http.HandlerFunc {
 	}
 }
 
-// notYet are answers about a recording that is not there yet, or never comes, with the state once the
-// call is old.
+// notYet are answers about a recording that is not there yet, or never comes, with the state once the call is old.
 var notYet = map[string]struct {
 	answer http.HandlerFunc
 	state  string

@@ -122,8 +122,7 @@ func (b *builder) Link(from *layout.Snapshot, rel string, size int64) error {
 	return nil
 }
 
-// Seal sorts the manifest's files, and makes the snapshot durable under its name. It is not committed
-// yet.
+// Seal sorts the manifest's files, and makes the snapshot durable under its name. It is not committed yet.
 func (b *builder) Seal(m *layout.Manifest) (*layout.Snapshot, error) {
 	order := map[string]int{}
 	for i, t := range resource.Tables {

@@ -165,8 +165,7 @@ func (m *maker) writeUnits(ctx context.Context) (err error) {
 	return work.Wait()
 }
 
-// linkRest links the files of the old snapshot that were not replaced, and counts the calls of the
-// new one.
+// linkRest links the files of the old snapshot that were not replaced, and counts the calls of the new one.
 func (m *maker) linkRest() error {
 	if m.old != nil {
 		for i := range m.was.Files {

@@ -70,8 +70,7 @@ type dataFile struct {
 	bytes  int
 }
 
-// Write implements io.Writer for the Parquet writer: it writes to the file, the checksum and the
-// count.
+// Write implements io.Writer for the Parquet writer: it writes to the file, the checksum and the count.
 func (t *dataFile) Write(p []byte) (int, error) {
 	n, err := t.file.Write(p)
 	t.hash.Write(p[:n])

@@ -232,8 +232,7 @@ func contacts(of *resource.Resource, o *schema.Object) (texts []string) {
 	return texts
 }
 
-// Mention is a row of another call or object that contains a forgotten id or number. forget does not
-// change it.
+// Mention is a row of another call or object that contains a forgotten id or number. forget does not change it.
 type Mention struct {
 	Table  string `json:"table"`
 	Column string `json:"column"`

@@ -40,8 +40,7 @@ func (f *erasure) findRecordings(ctx context.Context) error {
 	return nil
 }
 
-// recordingsIn visits the places of some calls' recordings according to a file of calls or
-// recordings.
+// recordingsIn visits the places of some calls' recordings according to a file of calls or recordings.
 func (f *erasure) recordingsIn(s *layout.Snapshot, file *layout.File, t *schema.Table, held map[string]bool,
 	visit func(layout.Deletion)) error {
 	column := "start_at"
@@ -64,8 +63,7 @@ func (f *erasure) recordingsIn(s *layout.Snapshot, file *layout.File, t *schema.
 }
 
 // listForDeletion lists the recordings for deletion as soon as the snapshot without their calls is current. So
-// a crash in between neither deletes a recording of a call that still exists, nor loses track of
-// one.
+// a crash in between neither deletes a recording of a call that still exists, nor loses track of one.
 func (f *erasure) listForDeletion(number int64) error {
 	if len(f.recordings) == 0 {
 		return nil

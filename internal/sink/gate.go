@@ -89,8 +89,7 @@ func (g *gate) knows(body []byte) bool {
 	return d.Decode(body, schema.KindItem, &c) == nil && (g.known[string(c.ID())] || g.known[string(c.Text("agent_id"))])
 }
 
-// knownRows is the approximate number of newest calls whose ids and agents identify an
-// organisation.
+// knownRows is the approximate number of newest calls whose ids and agents identify an organisation.
 const knownRows = 10_000
 
 // known returns the ids of the newest calls and of their agents.

@@ -47,8 +47,7 @@ type Import struct {
 	SetAside int64 // lines that are not calls
 }
 
-// NewImport begins an import. row is as for Commit; aside is called for every line that is not a
-// call.
+// NewImport begins an import. row is as for Commit; aside is called for every line that is not a call.
 func (w *Warehouse) NewImport(row func(total Stats, commits int64) schema.Run, aside func(AsideError)) *Import {
 	return &Import{w: w, row: row, report: aside}
 }

@@ -16,9 +16,8 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// Compact makes one file per table of each month, each month in its own commit, and returns the
-// compacted months. It returns an error for a month without files of days, and for one that must
-// wait.
+// Compact makes one file per table of each month, each month in its own commit, and returns the compacted
+// months. It returns an error for a month without files of days, and for one that must wait.
 func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(Progress)) (done []Month, err error) {
 	for _, name := range months {
 		all := Months(w.Snapshot(), w.opts.Now())
@@ -102,9 +101,8 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 	return target, err
 }
 
-// rollbackTarget finds the snapshot to go back to, and compares each of its files with its
-// checksum, so that no damaged snapshot becomes current. With Adopt, no snapshot is the current
-// one.
+// rollbackTarget finds the snapshot to go back to, and compares each of its files with its checksum, so that no
+// damaged snapshot becomes current. With Adopt, no snapshot is the current one.
 func (w *Warehouse) rollbackTarget(ctx context.Context, current *layout.Snapshot, to int64) (*layout.Snapshot, error) {
 	older, err := listRetained(w.opts.FS, w.opts.Root, current)
 	if err != nil {
@@ -211,8 +209,7 @@ func counter(progress func(Progress), what string, total int64) func(rows int64)
 	}
 }
 
-// compactAfter is how long after its end a month usually still receives calls: late ones, and
-// retried details.
+// compactAfter is how long after its end a month usually still receives calls: late ones, and retried details.
 const compactAfter = 5 * 24 * time.Hour
 
 // Month is a month of a snapshot whose calls are still in files of days.

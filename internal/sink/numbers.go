@@ -12,8 +12,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// ownNumbers are the organisation's own telephone numbers with the days of their ownership. They are
-// immutable.
+// ownNumbers are the organisation's own telephone numbers with the days of their ownership. They are immutable.
 type ownNumbers struct {
 	country string
 	own     map[string][]ownedSpan // by the normal form of a number, or its text if it has none
@@ -70,8 +69,7 @@ func (l *ownNumbers) key(number []byte) (key string, e164 []byte) {
 	return string(number), nil
 }
 
-// at returns a number, as spelled in the organisation's list, if it belonged to the organisation at
-// an instant.
+// at returns a number, as spelled in the organisation's list, if it belonged to the organisation at an instant.
 func (l *ownNumbers) at(key string, ms int64) []byte {
 	for _, t := range l.own[key] {
 		if t.from <= ms && ms < t.to {

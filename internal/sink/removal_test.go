@@ -17,8 +17,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// removable makes a warehouse of four snapshots, one a day, and returns the next run of it. Each run
-// adds a call.
+// removable makes a warehouse of four snapshots, one a day, and returns the next run of it. Each run adds a call.
 func removable(t *testing.T) (m *memFS, root string, open func(fsys disk.FS) *Warehouse) {
 	t.Helper()
 	m, root = storyRoot(t)
