@@ -261,8 +261,7 @@ func TestOrganisationIsAFunctionOfSeedAndTime(t *testing.T) {
 			test.Same(t, state(a, r.Name, at), state(b, r.Name, at), "%s", r.Name)
 		}
 	}
-	// A server started a week later shows the same company, except perhaps for the oldest campaigns
-	// and incidents.
+	// A server started a week later shows the same company, except perhaps for the oldest campaigns and incidents.
 	o := lively()
 	o.World.Origin = busy.Add(7 * day)
 	later := newServer(t, o)

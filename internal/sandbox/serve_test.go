@@ -10,9 +10,8 @@ import (
 	"callhouse/internal/test"
 )
 
-// TestServerLimitsOverHTTP runs a client against the server in simulated time: 5 requests a second
-// are admitted, the 6th gets 429 with a waiting time, and a client that respects it is never
-// refused again.
+// TestServerLimitsOverHTTP runs a client against the server in simulated time: 5 requests a second are admitted,
+// the 6th gets 429 with a waiting time, and a client that respects it is never refused again.
 func TestServerLimitsOverHTTP(t *testing.T) {
 	for _, algorithm := range []limit.Algorithm{limit.SlidingLog, limit.FixedWindow, limit.TokenBucket} {
 		synctest.Test(t, func(t *testing.T) {

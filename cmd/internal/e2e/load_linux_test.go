@@ -340,6 +340,10 @@ func (s *served) browse(stop <-chan struct{}) error {
 		default:
 		}
 		answer, body, err := s.get(s.t.Context(), "/reports/calls.csv")
+		if tooMany(answer) {
+			s.pause(s.t.Context())
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -355,11 +359,16 @@ func (s *served) browse(stop <-chan struct{}) error {
 		s.rows[number] = len(rows) - 1
 		s.done["http"]++
 		s.mu.Unlock()
-		if _, _, err := s.get(s.t.Context(), "/reports/funnel.json?since=90d&by=agent"); err != nil {
+		if answer, _, err := s.get(s.t.Context(), "/reports/funnel.json?since=90d&by=agent"); err != nil && !tooMany(answer) {
 			return err
 		}
 		s.pause(s.t.Context())
 	}
+}
+
+// tooMany reports whether an answer asks to send fewer requests at once, as to all of one user's clients it may.
+func tooMany(answer *http.Response) bool {
+	return answer != nil && answer.Header.Get("Retry-After") != ""
 }
 
 // Clients read in every way, over both protocols, during commits and the removal of snapshots: no

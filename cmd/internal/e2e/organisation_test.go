@@ -109,8 +109,7 @@ func keyAt(of *resource.Resource, parent, id string) string {
 	return id
 }
 
-// stored returns the warehouse's objects of a resource by key: the JSON of their rows, and
-// the keys of deleted ones.
+// stored returns the warehouse's objects of a resource by key: the JSON of their rows, and the keys of deleted ones.
 func (c *company) stored(of *resource.Resource) (there map[string]objectJSON, deleted []string) {
 	c.t.Helper()
 	there = map[string]objectJSON{}

@@ -18,8 +18,7 @@ import (
 	"callhouse/internal/test"
 )
 
-// A warehouse belongs to one organisation. Calls of another are refused before any is stored, with
-// no extra requests.
+// A warehouse belongs to one organisation. Calls of another are refused before any is stored, with no extra requests.
 func TestWarehouseOfOneOrganisation(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()

@@ -21,8 +21,7 @@ import (
 
 var pageFlips = longtest.Int("page-flips", 8, 300, "at how many places in the pages of each table a bit is flipped")
 
-// DuckDB never reads a changed bit of a page as another value: the checksum of the page's frame
-// makes it an error.
+// DuckDB never reads a changed bit of a page as another value: the checksum of the page's frame makes it an error.
 func TestDuckDBVerifiesPages(t *testing.T) {
 	longtest.Only(t)
 	c := record(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 40, Days: 1}}, found)

@@ -126,8 +126,7 @@ func TestServeEncrypts(t *testing.T) {
 	r.reports(t, cli.ExitUsage, "0.0.0.0:0 is not a loopback address, so it requires logins and TLS")
 }
 
-// endsItsProcess is the shortest statement that ends its process: a pattern that recurses until the
-// stack is full.
+// endsItsProcess is the shortest statement that ends its process: a pattern that recurses until the stack is full.
 const endsItsProcess = "SELECT repeat('a', 1000000) LIKE repeat('%a', 500000) || 'b'"
 
 // bombs are statements that need more memory, time or depth than available.

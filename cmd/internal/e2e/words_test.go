@@ -137,8 +137,7 @@ func (s *foulService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"items": items, "next_cursor": nil, "total_count": len(items)})
 }
 
-// unclean returns what is wrong with a text for a terminal or a log: the first control character,
-// or a forged line.
+// unclean returns what is wrong with a text for a terminal or a log: the first control character, or a forged line.
 func unclean(text string) string {
 	if !utf8.ValidString(text) {
 		return "a byte that is no UTF-8"

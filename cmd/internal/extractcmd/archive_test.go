@@ -25,8 +25,7 @@ import (
 
 var now = time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)
 
-// dying is a file system whose process dies at some operation that changes the disk: that and all
-// later ones fail.
+// dying is a file system whose process dies at some operation that changes the disk: that and all later ones fail.
 type dying struct {
 	disk.FS
 	left int // remaining operations; negative: no limit
@@ -198,9 +197,8 @@ func (h *testArchive) prune(keep int) (prunedRecordings, error) {
 
 var pruneStep = longtest.Int("prune-every", 25, 1, "in TestPruneKilled, die at every n-th operation")
 
-// A process dies at every operation of a retention. Afterwards no row marks a recording as stored
-// whose file is gone, and the next run deletes all files past retention, including those that a
-// killed run stored without a row.
+// A process dies at every operation of a retention. Afterwards no row marks a recording as stored whose file is
+// gone, and the next run deletes all files past retention, including those that a killed run stored without a row.
 func TestPruneKilled(t *testing.T) {
 	t.Parallel()
 	kills := 0
