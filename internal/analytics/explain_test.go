@@ -17,8 +17,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// The SELECT of each report, with every kind of option, gives the same rows in a stock DuckDB that
-// opens the catalog.
+// The SELECT of each report, with every kind of option, gives the same rows in a stock DuckDB that opens the catalog.
 func TestExplainedReportsAnswerTheSame(t *testing.T) {
 	longtest.Only(t)
 	r := longtest.Rand(t)

@@ -82,8 +82,7 @@ func lasts(r row) int64 {
 	return 0
 }
 
-// concurrencyOf counts the calls in progress at each start of a call and in the last millisecond of
-// each, one by one.
+// concurrencyOf counts the calls in progress at each start of a call and in the last millisecond of each, one by one.
 func concurrencyOf(g *group, every string, loc *time.Location) (out [][]any) {
 	going := func(at int64) int64 {
 		return int64(count(g.calls, func(r row) bool {

@@ -154,8 +154,7 @@ func (s setting) run(t *testing.T, seed uint64, lasts time.Duration) (out outcom
 
 var everyAlgorithm = []limit.Algorithm{limit.SlidingLog, limit.FixedWindow, limit.TokenBucket}
 
-// distributions are latencies, and the least number of requests in 205 seconds, of the 440 that a
-// service may admit.
+// distributions are latencies, and the least number of requests in 205 seconds, of the 440 that a service may admit.
 var distributions = []struct {
 	latencies
 	least int

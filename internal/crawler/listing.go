@@ -170,8 +170,8 @@ func (l *listing) take(ctx context.Context, q *query, p *listPage) (*query, erro
 		}
 	})
 	l.c.begun.Fire()
-	if l.to != forever && l.pages == 1 && l.lowest != forever && ignored(q, l.lowest) { // of all calls on the page
-		l.c.filters.ignored()
+	if l.to != forever && l.pages == 1 && l.lowest != forever && ignored(q, l.lowest) {
+		l.c.filters.dropBefore() // no call on the page is below the bound
 		return l.refused(ctx)
 	}
 	if l.to == forever && l.inOrder() && l.lowest < l.c.windowFrom() && !end && !below {

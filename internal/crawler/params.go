@@ -66,15 +66,16 @@ func (r refused) without(q bounds) bounds {
 func (fs *filters) learn(q bounds, f *api.RequestError) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	named := slices.Contains(f.Allowed, "cursor")
-	fs.Sort = fs.Sort || (named || q.Sorted) && !slices.Contains(f.Allowed, "sort_order")
-	fs.After = fs.After || (named || q.After > 0) && !slices.Contains(f.Allowed, "start_at_after")
-	fs.Before = fs.Before || (named || q.Before != forever) && !slices.Contains(f.Allowed, "start_at_before")
+	named := slices.Contains(f.Allowed, "cursor") // then this holds for parameters that were not sent, too
+	lacks := func(name string, sent bool) bool { return (named || sent) && !slices.Contains(f.Allowed, name) }
+	fs.Sort = fs.Sort || lacks("sort_order", q.Sorted)
+	fs.After = fs.After || lacks("start_at_after", q.After > 0)
+	fs.Before = fs.Before || lacks("start_at_before", q.Before != forever)
 	return fs.without(q) != q
 }
 
-// ignored records that the service ignores upper bounds, which is then as good as refusing them.
-func (fs *filters) ignored() {
+// dropBefore records that upper bounds have no effect. Runs then do as if the service refused them.
+func (fs *filters) dropBefore() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.Before = true

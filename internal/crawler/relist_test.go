@@ -96,18 +96,22 @@ func TestPlainListIsGoneOverOnceAWeek(t *testing.T) {
 	})
 }
 
-// However many parts of a list are due: a service without upper bounds refuses or ignores few, and is
-// asked for its pages once.
+// A service without upper bounds receives few of them, however many parts of its list are due, and each page is
+// requested once.
 func TestPartsOfAPlainList(t *testing.T) {
-	for more, refused := range map[int64][]string{ // the same answer to all of these parameters, which it does not name
-		0:  nil, // it names what it allows
-		1:  {"sort_order", "start_at_after", "start_at_before"},
-		9:  {"start_at_before"}, // each reader's first; the window's page comes again
-		10: {},                  // all are ignored, which each reader's first page shows
+	for name, tc := range map[string]struct {
+		plain, silent bool
+		refused       []string // by a 400 that does not name what is allowed
+		more          int64    // requests beyond one for each page
+	}{
+		"it names what it allows": {plain: true},
+		"it names nothing":        {refused: []string{"sort_order", "start_at_after", "start_at_before"}, more: 1},
+		"only the upper bound":    {refused: []string{"start_at_before"}, more: 9}, // each reader's first; the window's page comes again
+		"all are ignored":         {silent: true, more: 10},                        // as each reader's first page shows
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, store := &service{calls: someCalls(1000, time.Hour), plain: refused == nil, silent: len(refused) == 0 && refused != nil}, newMemStore()
-			s.refuses(400, func(_ int, q url.Values) bool { return slices.ContainsFunc(refused, q.Has) })
+			s, store := &service{calls: someCalls(1000, time.Hour), plain: tc.plain, silent: tc.silent}, newMemStore()
+			s.refuses(400, func(_ int, q url.Values) bool { return slices.ContainsFunc(tc.refused, q.Has) })
 			_, err := s.visit(t, store, nil)
 			test.OK(t, err)
 			for i := range store.spans { // the upper half of each
@@ -115,8 +119,8 @@ func TestPartsOfAPlainList(t *testing.T) {
 			}
 			s.requests = nil
 			r, err := s.visit(t, store, nil)
-			if n := int64(len(store.spans)); err != nil || n < 10 || r.PageRequests > 11+more {
-				t.Errorf("%v: %d spans, %d page requests for 10 pages: %v", refused, n, r.PageRequests, err)
+			if n := int64(len(store.spans)); err != nil || n < 10 || r.PageRequests > 11+tc.more {
+				t.Errorf("%s: %d spans, %d page requests for 10 pages: %v", name, n, r.PageRequests, err)
 			}
 		})
 	}

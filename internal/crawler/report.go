@@ -192,8 +192,7 @@ func (m *meter) now(client *api.Client, second, minute int) Progress {
 		return p
 	}
 	p.Elapsed = time.Since(m.start)
-	// The budget allows this many requests in that time. The first second and the first minute may
-	// be spent at once.
+	// The budget allows this many requests in that time. The first second and the first minute may be spent at once.
 	t := p.Elapsed.Seconds()
 	could := min(float64(second)*max(t, 1), float64(minute)*max(t/60, 1))
 	p.BudgetUsed = min(100, 100*float64(p.Requests)/could)

@@ -27,8 +27,7 @@ type ResourceReport struct {
 	failing int // problems since the last complete list
 }
 
-// badLists is how many lists of a resource may fail in a row before the rest is left to another
-// night.
+// badLists is how many lists of a resource may fail in a row before the rest is left to another night.
 const badLists = 3
 
 // ownRecords, appended to the name of a resource, names the stream of its objects' own records.

@@ -72,8 +72,9 @@ const lookback = 30 * 24 * time.Hour
 // listStreams is the number of parts of the list that are read at the same time.
 const listStreams = 8
 
-// sweep lists the stretches of the plan, and the places of unsettled calls. Their first page is that
-// of Begin. The others wait for the first page of the window, which the store may refuse.
+// sweep lists the stretches of the plan, and the places of unsettled calls. Their first page is that of Begin. The
+// others wait for the first page of the window, which the store may refuse: all but the first page of one part, if
+// the service has refused a parameter. That page shows whether it accepts upper bounds, before all parts send them.
 func (c *Crawler) sweep(ctx context.Context) error {
 	top := c.top
 	if top.failure != nil && top.failure.Canceled() {
@@ -95,8 +96,7 @@ func (c *Crawler) sweep(ctx context.Context) error {
 	for _, s := range todo[1:] {
 		parts = append(parts, c.newListing(s.from, s.to))
 	}
-	if has := c.filters.now(); len(parts) > 0 && has != (refused{}) && !has.Before {
-		// Of a service that refuses parameters, one part requests an upper bound before all others do.
+	if known := c.filters.now(); len(parts) > 0 && known != (refused{}) && !known.Before {
 		q := parts[0].upTo(after(parts[0].to - 1))
 		q.priority = parts[0].priority()
 		if parts[0].top, err = c.ask(ctx, *q); err != nil {
@@ -116,7 +116,8 @@ func (c *Crawler) sweep(ctx context.Context) error {
 			return err
 		})
 		c.begun.Await(ctx, 0)
-		for _, l := range parts {
+		for i, l := range parts {
+			parts[i] = nil // it remembers what it has read
 			c.log.Info("listing", "from", showMS(l.from), "to", showMS(l.to), "unsettled", l.again)
 			readers.Go(l.walk)
 		}

@@ -366,7 +366,7 @@ func (s *served) browse(stop <-chan struct{}) error {
 	}
 }
 
-// tooMany reports whether an answer asks to send fewer requests at once, as to all of one user's clients it may.
+// tooMany reports whether an answer asks for fewer requests at once: all browsers here are one user's.
 func tooMany(answer *http.Response) bool {
 	return answer != nil && answer.Header.Get("Retry-After") != ""
 }

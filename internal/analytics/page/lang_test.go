@@ -46,8 +46,7 @@ func holes(text any) []string {
 	return slices.Compact(out)
 }
 
-// Every language has the same texts as English, with the same placeholders, and every fact of the
-// report coverage.
+// Every language has the same texts as English, with the same placeholders, and every fact of the report coverage.
 func TestLanguagesHaveTheSameTexts(t *testing.T) {
 	for _, name := range Languages() {
 		l, err := NewTexts(name, "")

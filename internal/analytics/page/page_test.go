@@ -261,8 +261,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// Many agents, reasons and sentiments, with long names: the page names some and sums up the rest,
-// and stays small.
+// Many agents, reasons and sentiments, with long names: the page names some and sums up the rest, and stays small.
 func TestManyNames(t *testing.T) {
 	longtest.Only(t)
 	var calls []row
