@@ -9,6 +9,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/database"
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
@@ -28,6 +29,7 @@ func opener(t *testing.T) func(Options) *Warehouse {
 
 // A report defines only the tables that it needs. A user's statement finds everything.
 func TestDefinitionsComeWhenTheyAreNeeded(t *testing.T) {
+	longtest.Only(t)
 	open := opener(t)
 	w := open(Options{})
 	var wg sync.WaitGroup // a warehouse may run several queries at once

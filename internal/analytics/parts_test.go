@@ -36,12 +36,10 @@ func blank(t *testing.T, path string) (restore func()) {
 // A report over damaged files is refused or right: each refusal names a damaged file, and once those that it
 // names are restored, the answer is the right one, although all other files are still damaged.
 func TestReportsOverDamagedFiles(t *testing.T) {
+	longtest.Only(t)
 	root := t.TempDir()
 	r := rand.New(rand.NewPCG(11, 0))
 	data := randomData(r, 8)
-	if !longtest.On() {
-		data.Compacted = byMonth
-	}
 	analyticstest.Write(t, root, 1, data)
 	snap, err := layout.Current(root)
 	test.OK(t, err)
@@ -57,7 +55,7 @@ func TestReportsOverDamagedFiles(t *testing.T) {
 		return all(t, rows, err), nil
 	}
 	left := 0
-	for _, f := range longtest.Some(27, sqlfiles.Reports()) {
+	for _, f := range sqlfiles.Reports() {
 		p := question.Params{Call: data.Calls[0]["call_id"].(string), Words: []string{"a"}}
 		if f.Grouped() {
 			p.By = "agent"

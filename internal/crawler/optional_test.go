@@ -134,6 +134,7 @@ func lines(r *Report) (out []string) {
 // (if v2's pages fail, in that of a night by v3's records), and one line reports what is missing
 // and why. Once the operation works again, everything is as before.
 func TestOptionalWorkDelaysNoTranscript(t *testing.T) {
+	longtest.Only(t)
 	path := func(p string) func(*http.Request) bool {
 		return func(r *http.Request) bool { return r.URL.Path == p }
 	}

@@ -362,6 +362,9 @@ func TestNoCatalog(t *testing.T) {
 		"too much":          {429, "", "the catalog answers 429 Too Many Requests", "publish again", attempts},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if len(c.body) > answerSize {
+				longtest.Only(t) // it takes as long as all the others
+			}
 			t.Parallel()
 			requests := 0
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

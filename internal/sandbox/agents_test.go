@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/test"
 )
 
@@ -86,7 +87,7 @@ func TestPatchAgentRules(t *testing.T) {
 	made := map[string]string{"computed": s.World().Agents()[1].ID.String()}
 	_, a := send(t, s, "POST", "/v3/agents", `{"name":"Mine","data":{"speech":{"responsiveness":0.5,"boostedKeywords":"a,b"},"stt":{"languages":["ko"]}}}`)
 	made["written"] = a["id"].(string)
-	for name, id := range made {
+	for name, id := range longtest.Sorted(made, 2) {
 		t.Run(name, func(t *testing.T) {
 			path := "/v3/agents/" + id
 			patch := func(want int, body string) map[string]any {

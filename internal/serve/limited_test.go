@@ -221,6 +221,7 @@ var leaves = strings.Fields(`HASH_GROUP_BY READ_PARQUET DUMMY_SCAN EMPTY_RESULT 
 // The cases of safe mode, over the wire, where Postgres' names resolve to our catalog: a statement
 // is refused, or reads only the warehouse and that catalog.
 func TestSafeOverTheWire(t *testing.T) {
+	longtest.Only(t)
 	h := start(t, limit(map[string]rights.Rights{"agency": {Agents: []string{"own"}, Tables: []string{"calls"}}}))
 	analyticstest.Write(t, h.root, 2, analyticstest.Agencies())
 	all, agency := h.connectAs(t, "somebody"), h.connectAs(t, "agency")
@@ -232,13 +233,9 @@ func TestSafeOverTheWire(t *testing.T) {
 		return err == nil
 	}
 	relations := known(t)
-	every := longtest.Each(60)
-	checked, passed, n := 0, 0, 0
+	checked, passed := 0, 0
 	for _, r := range relations {
 		for _, form := range slices.Concat(analyticstest.RelationForms, analyticstest.AsText) {
-			if n++; !every(n) {
-				continue
-			}
 			text := r.In(form)
 			checked++
 			toAll := passes(all, text)
@@ -272,9 +269,6 @@ func TestSafeOverTheWire(t *testing.T) {
 			forms = append(slices.Clip(forms), strings.Replace(schemas, "S.", schema+".", 1))
 		}
 		for _, form := range forms {
-			if n++; !every(n) {
-				continue
-			}
 			functions++
 			for _, arguments := range []string{"('x')", "()"} {
 				if text := strings.NewReplacer(`"F"`, `"`+name+`"`, "(A)", arguments).Replace(form); passes(all, text) || passes(agency, text) {

@@ -172,7 +172,7 @@ func TestCompactionLosesNoRow(t *testing.T) {
 // A long run commits in the background: by count, and by time if few records come. Slow commits are
 // rare: they take at most one percent of the run.
 func TestCheckpoints(t *testing.T) {
-	for _, tc := range longtest.Some(3, []struct {
+	for _, tc := range longtest.Some(6, []struct {
 		name        string
 		records     int           // in half a minute
 		takes       time.Duration // per commit

@@ -73,16 +73,19 @@ func (f *faultFS) plain(path string) string {
 	return randomID.ReplaceAllString(filepath.ToSlash(path), "<id>")
 }
 
-var digits = regexp.MustCompile(`[0-9]+`)
+var digits, tables = regexp.MustCompile(`[0-9]+`), regexp.MustCompile(`/(calls|transcript_turns|analysis_items|tool_calls)\b`)
 
 // chosen returns which operations of a log fail, one at a time: the first of each kind (what is done
-// to which kind of file in which table), or with -long every n-th besides. With -short, for the race
-// detector, it is every tenth of them.
+// to which kind of file), or with -long the first in each table, and every n-th besides. With -short,
+// for the race detector, it is every sixth of the kinds.
 func chosen(log []string, n int) (ops []int) {
 	seen := map[string]bool{}
 	for k, op := range log {
 		kind := digits.ReplaceAllString(op, "#")
-		if !seen[kind] && (!testing.Short() || len(seen)%10 == 0) || longtest.On() && k%n == 0 {
+		if !longtest.On() {
+			kind = tables.ReplaceAllString(kind, "/TABLE")
+		}
+		if !seen[kind] && (!testing.Short() || len(seen)%6 == 0) || longtest.On() && k%n == 0 {
 			ops = append(ops, k)
 		}
 		seen[kind] = true

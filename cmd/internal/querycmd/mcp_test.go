@@ -200,12 +200,10 @@ func TestTools(t *testing.T) {
 
 // Every report answers, within the limit of an answer, with its meaning, units and remarks.
 func TestEveryReport(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
-	c, tried := connect(t, store(t, company(strings.Repeat("a refund, please ", 60))), nil), longtest.Each(30)
-	for i, f := range sqlfiles.Reports() {
-		if !tried(i) && f.Name != "call" && f.Name != "search" && f.Name != "calls" {
-			continue
-		}
+	c := connect(t, store(t, company(strings.Repeat("a refund, please ", 60))), nil)
+	for _, f := range sqlfiles.Reports() {
 		got := toolCall(t, c, "report", needed(f.Name, "caa", "refund"))
 		if got.isError || !strings.Contains(got.text, f.Answers) || len(got.text) > 40_000 || !strings.Contains(got.text, "Snapshot 1, committed ") {
 			t.Errorf("%s: %.1000s", f.Name, got.text)
@@ -344,8 +342,9 @@ func contents(t *testing.T, root string) (out []string) {
 // Instructions in transcripts, summaries, metadata and extracted values have no effect: each request gets one
 // response, recorded texts are enclosed in marks that they cannot predict, and no file changes.
 func TestInstructionsChangeNothing(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
-	for _, order := range longtest.Some(len(orders), orders) {
+	for _, order := range orders {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
 			root, sent := store(t, company("refund "+order)), new(bytes.Buffer)
@@ -367,7 +366,7 @@ func TestInstructionsChangeNothing(t *testing.T) {
 					}
 				}
 			}
-			for _, name := range longtest.Some(2, []string{"call", "calls", "search", "worst", "extracted"}) {
+			for _, name := range []string{"call", "calls", "search", "worst", "extracted"} {
 				check("report", needed(name, "caa", "refund"))
 			}
 			check("sql", args{"statement": "SELECT t.*, summary, metadata FROM transcript_turns t JOIN calls USING (call_id) ORDER BY ALL"})
@@ -381,14 +380,12 @@ func TestInstructionsChangeNothing(t *testing.T) {
 	}
 }
 
-var (
-	everyStatement = longtest.Int("every-statement", 700, 9, "try every n-th hostile statement")
-	everyQuestion  = longtest.Int("every-question", 300, 5, "ask every n-th question about the data of others")
-)
+var everyQuestion = longtest.Int("every-question", 300, 5, "ask every n-th question about the data of others")
 
 // Statements that reach outside the warehouse, and every DuckDB function that does, in every form,
 // are refused without effect.
 func TestHostileStatements(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	root, dir := store(t, company("a refund, please")), t.TempDir()
 	out := filepath.Join(dir, "out")
@@ -416,7 +413,7 @@ func TestHostileStatements(t *testing.T) {
 		t.Errorf("%d statements", len(statements))
 	}
 	c := connect(t, root, nil)
-	for i := 0; i < len(statements); i += *everyStatement {
+	for i := 0; i < len(statements); i += 9 { // TestSafeRefuses tries each
 		got := toolCall(t, c, "sql", args{"statement": statements[i]})
 		if !got.isError || strings.Contains(got.text, "root:") || strings.Contains(got.text, root) {
 			t.Errorf("%.100s: %.300s", statements[i], got.text)
