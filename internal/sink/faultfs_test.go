@@ -76,8 +76,7 @@ func (f *faultFS) plain(path string) string {
 var digits, tables = regexp.MustCompile(`[0-9]+`), regexp.MustCompile(`/(calls|transcript_turns|analysis_items|tool_calls)\b`)
 
 // chosen returns which operations of a log fail, one at a time: the first of each kind (what is done
-// to which kind of file), or with -long the first in each table, and every n-th besides. With -short,
-// for the race detector, it is every sixth of the kinds.
+// to which kind of file), or with -long the first in each table, and every n-th besides.
 func chosen(log []string, n int) (ops []int) {
 	seen := map[string]bool{}
 	for k, op := range log {
@@ -85,7 +84,7 @@ func chosen(log []string, n int) (ops []int) {
 		if !longtest.On() {
 			kind = tables.ReplaceAllString(kind, "/TABLE")
 		}
-		if !seen[kind] && (!testing.Short() || len(seen)%6 == 0) || longtest.On() && k%n == 0 {
+		if !seen[kind] || longtest.On() && k%n == 0 {
 			ops = append(ops, k)
 		}
 		seen[kind] = true

@@ -256,12 +256,3 @@ func (c *company) one(statement string) any {
 	}
 	return nil
 }
-
-// notUnderRace skips a test in the short runs under the race detector, where it would take ten
-// times as long: what it tests is decided by one goroutine.
-func notUnderRace(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("it is tried without the race detector")
-	}
-}

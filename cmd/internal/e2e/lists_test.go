@@ -44,7 +44,6 @@ func TestListOnly(t *testing.T) {
 // has a transcript, every skipped call is fetched.
 func TestRecordsThatNeverPay(t *testing.T) {
 	t.Parallel()
-	notUnderRace(t)
 	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 36, Calls: 600, Days: 2}})
 	e := newEditor(c)

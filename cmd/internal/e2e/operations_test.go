@@ -17,7 +17,6 @@ const operations = "../../../docs/reference/operations.md"
 
 // The operations page is a script: its blocks run in order, against a sandbox, in folders of the test.
 func TestOperationsPage(t *testing.T) {
-	notUnderRace(t)
 	t.Parallel()
 	longtest.Only(t)
 	page := test.Read(t, operations)

@@ -216,7 +216,6 @@ func (h *foulWarehouse) run(want int, args ...string) result {
 // people or logs controls a terminal, forges a line or repeats the key; neither do the table runs
 // and the metrics. Texts in the calls themselves are stored unchanged.
 func TestForeignWords(t *testing.T) {
-	notUnderRace(t)
 	longtest.Only(t)
 	for _, name := range []string{"CALLHOUSE_API_KEY", "CALLHOUSE_BASE_URL", "CALLHOUSE_WAREHOUSE"} {
 		t.Setenv(name, "")

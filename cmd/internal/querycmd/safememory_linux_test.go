@@ -32,9 +32,6 @@ func TestQueryProcess(*testing.T) {
 // A statement of --safe takes at most --memory beyond the program, including memory that DuckDB
 // does not count. Statements that spill to disk still succeed.
 func TestSafeKeepsToItsMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the race detector takes memory of its own")
-	}
 	copyWarehouse(t)
 	ask := func(memory, statement string) (code int, peak int64, stderr string) {
 		t.Helper()
