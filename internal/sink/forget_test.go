@@ -121,7 +121,7 @@ func noTrace(t *testing.T, root string, ids ...string) {
 
 func TestForgetByNumberAndTime(t *testing.T) {
 	longtest.Only(t)
-	for _, c := range longtest.Some(3, []struct {
+	for _, c := range []struct {
 		name string
 		sel  Selection
 		left string
@@ -133,7 +133,7 @@ func TestForgetByNumberAndTime(t *testing.T) {
 		{"in the middle of a month", Selection{Before: testDay.AddDate(0, 0, -24)}, "aby"},
 		{"at its very start", Selection{Before: testDay}, "a"},
 		{"long ago", Selection{Before: testDay.AddDate(-1, 0, 0)}, "abyz"},
-	}) {
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := older(t)
 			r := mustForget(t, w, c.sel)
